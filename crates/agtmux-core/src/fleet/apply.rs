@@ -1,0 +1,363 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::delta::{Delta, EndedRuntime};
+use super::model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server};
+use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
+use crate::runtime::{Runtime, RuntimeIdentity, StateRecord};
+use crate::state::ReasonCode;
+
+/// One line of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaneRow {
+    pub session: SessionId,
+    pub session_name: String,
+    pub window: WindowId,
+    pub window_index: u32,
+    pub window_name: String,
+    pub pane: PaneId,
+    pub pane_index: u32,
+    pub pid: u32,
+    pub tty: String,
+    pub dead: Option<Death>,
+    pub title: String,
+}
+
+/// What the process table says about one pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessSighting {
+    pub pane: PaneId,
+    /// The pane's first process when this was looked up: the guard against a respawn in between.
+    pub pane_pid: u32,
+    pub foreground: Option<Foreground>,
+    pub agent: Option<AgentSighting>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSighting {
+    pub agent_type: AgentType,
+    pub process: ProcessRef,
+    /// Stopped with Ctrl-Z.
+    pub suspended: bool,
+}
+
+/// Something that was read back from a server or from the process table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Observation {
+    /// All panes of a server.
+    Listed { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
+    /// Some panes, read again. Says nothing about panes that are not in it, nor about other placements.
+    Reread { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
+    /// Processes of some panes.
+    Processes { server: ServerKey, generation: Generation, panes: Vec<ProcessSighting> },
+    /// The server's process ended.
+    ServerGone { server: ServerKey },
+    /// The server is there and cannot be read.
+    ServerOutage { server: ServerKey, generation: Generation, code: OutageCode, message: String },
+    /// Nothing on this target can be read, or it can again.
+    TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
+}
+
+impl Fleet {
+    /// The only way the fleet changes.
+    pub fn apply(&mut self, observation: Observation, now: Timestamp) -> Delta {
+        let mut delta = Delta::default();
+        match observation {
+            Observation::Listed { server, generation, rows } => self.listed(server, generation, rows, now, &mut delta),
+            Observation::Reread { server, generation, rows } => self.reread(&server, generation, rows, now, &mut delta),
+            Observation::Processes { server, generation, panes } => {
+                self.processes(&server, generation, panes, now, &mut delta);
+            }
+            Observation::ServerGone { server } => self.server_gone(&server, &mut delta),
+            Observation::ServerOutage { server, generation, code, message } => {
+                self.server_outage(server, generation, Outage { code, message, since: now }, now, &mut delta);
+            }
+            Observation::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
+        }
+        delta
+    }
+
+    fn listed(&mut self, key: ServerKey, generation: Generation, rows: Vec<PaneRow>, now: Timestamp, delta: &mut Delta) {
+        if self.servers.get(&key).is_some_and(|s| s.generation != generation) {
+            self.server_gone(&key, delta);
+        }
+        let server = self.servers.entry(key.clone()).or_insert_with(|| {
+            delta.servers.insert(key.clone());
+            Server { generation, outage: None, panes: BTreeMap::new() }
+        });
+        if server.outage.take().is_some() {
+            delta.servers.insert(key.clone());
+            restate(&key, server, now, delta);
+        }
+        let listed = group_rows(rows);
+        let gone: Vec<PaneId> = server.panes.keys().filter(|id| !listed.contains_key(id)).copied().collect();
+        for id in gone {
+            drop_pane(&key, server, id, delta);
+        }
+        for (id, (row, placements)) in listed {
+            update_pane(&key, server, id, row, Some(placements), now, delta);
+        }
+    }
+
+    fn reread(&mut self, key: &ServerKey, generation: Generation, rows: Vec<PaneRow>, now: Timestamp, delta: &mut Delta) {
+        let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
+        for row in rows {
+            if server.panes.contains_key(&row.pane) {
+                update_pane(key, server, row.pane, row, None, now, delta);
+            }
+        }
+    }
+
+    fn processes(
+        &mut self,
+        key: &ServerKey,
+        generation: Generation,
+        sightings: Vec<ProcessSighting>,
+        now: Timestamp,
+        delta: &mut Delta,
+    ) {
+        let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
+        for sighting in sightings {
+            let Some(pane) = server.panes.get_mut(&sighting.pane) else { continue };
+            if pane.pid != sighting.pane_pid || pane.dead.is_some() {
+                continue;
+            }
+            let mut changed = false;
+            if pane.foreground != sighting.foreground {
+                pane.foreground = sighting.foreground;
+                changed = true;
+            }
+            let pane_key = PaneKey { server: key.clone(), pane: sighting.pane };
+            changed |= see_agent(&pane_key, generation, pane, sighting.agent, server.outage.as_ref(), now, delta);
+            if changed {
+                touch(&pane_key, pane, now, delta);
+            }
+        }
+    }
+
+    fn server_gone(&mut self, key: &ServerKey, delta: &mut Delta) {
+        let Some(mut server) = self.servers.remove(key) else { return };
+        delta.servers.insert(key.clone());
+        let ids: Vec<PaneId> = server.panes.keys().copied().collect();
+        for id in ids {
+            drop_pane(key, &mut server, id, delta);
+        }
+    }
+
+    fn server_outage(
+        &mut self,
+        key: ServerKey,
+        generation: Generation,
+        outage: Outage,
+        now: Timestamp,
+        delta: &mut Delta,
+    ) {
+        let server = self
+            .servers
+            .entry(key.clone())
+            .or_insert_with(|| Server { generation, outage: None, panes: BTreeMap::new() });
+        if server.outage.as_ref().is_some_and(|o| o.code == outage.code && o.message == outage.message) {
+            return;
+        }
+        let since = server.outage.as_ref().map_or(outage.since, |o| o.since);
+        server.outage = Some(Outage { since, ..outage });
+        delta.servers.insert(key.clone());
+        restate(&key, server, now, delta);
+    }
+
+    fn target_outage(
+        &mut self,
+        target: TargetName,
+        outage: Option<(OutageCode, String)>,
+        now: Timestamp,
+        delta: &mut Delta,
+    ) {
+        let known = self.target_outages.get(&target);
+        match outage {
+            None => delta.targets_changed = self.target_outages.remove(&target).is_some(),
+            Some((code, message)) => {
+                if known.is_none_or(|o| o.code != code || o.message != message) {
+                    let since = known.map_or(now, |o| o.since);
+                    self.target_outages.insert(target, Outage { code, message, since });
+                    delta.targets_changed = true;
+                }
+            }
+        }
+    }
+}
+
+/// A pane is listed once per session that shows it.
+fn group_rows(rows: Vec<PaneRow>) -> BTreeMap<PaneId, (PaneRow, BTreeSet<Placement>)> {
+    let mut panes: BTreeMap<PaneId, (PaneRow, BTreeSet<Placement>)> = BTreeMap::new();
+    for row in rows {
+        let placement = Placement {
+            session: row.session,
+            session_name: row.session_name.clone(),
+            window_index: row.window_index,
+        };
+        panes.entry(row.pane).or_insert_with(|| (row, BTreeSet::new())).1.insert(placement);
+    }
+    panes
+}
+
+fn update_pane(
+    key: &ServerKey,
+    server: &mut Server,
+    id: PaneId,
+    row: PaneRow,
+    placements: Option<BTreeSet<Placement>>,
+    now: Timestamp,
+    delta: &mut Delta,
+) {
+    let pane_key = PaneKey { server: key.clone(), pane: id };
+    let Some(pane) = server.panes.get_mut(&id) else {
+        let pane = new_pane(row, placements.unwrap_or_default(), now);
+        let pane = server.panes.entry(id).or_insert(pane);
+        touch(&pane_key, pane, now, delta);
+        return;
+    };
+    let placements = placements.unwrap_or_else(|| pane.placements.clone());
+    let same = pane.pid == row.pid
+        && pane.tty == row.tty
+        && pane.window == row.window
+        && pane.window_name == row.window_name
+        && pane.pane_index == row.pane_index
+        && pane.title == row.title
+        && pane.dead == row.dead
+        && pane.placements == placements;
+    if same {
+        return;
+    }
+    // The place it left has to be counted again as well.
+    note_places(&pane_key, pane, delta);
+    if pane.pid != row.pid {
+        if !end_runtime(&pane_key, pane, delta) {
+            pane.epoch += 1;
+        }
+        pane.foreground = None;
+    }
+    if row.dead.is_some() {
+        end_runtime(&pane_key, pane, delta);
+        pane.foreground = None;
+    }
+    let epoch = pane.epoch;
+    let (runtime, foreground) = (pane.runtime.take(), pane.foreground.take());
+    *pane = Pane { epoch, runtime, foreground, ..new_pane(row, placements, now) };
+    touch(&pane_key, pane, now, delta);
+}
+
+fn new_pane(row: PaneRow, placements: BTreeSet<Placement>, now: Timestamp) -> Pane {
+    Pane {
+        epoch: 1,
+        pid: row.pid,
+        tty: row.tty,
+        window: row.window,
+        window_name: row.window_name,
+        pane_index: row.pane_index,
+        title: row.title,
+        dead: row.dead,
+        placements,
+        foreground: None,
+        runtime: None,
+        updated_at: now,
+    }
+}
+
+/// Says whether the pane's runtime changed.
+fn see_agent(
+    key: &PaneKey,
+    generation: Generation,
+    pane: &mut Pane,
+    agent: Option<AgentSighting>,
+    outage: Option<&Outage>,
+    now: Timestamp,
+    delta: &mut Delta,
+) -> bool {
+    let Some(agent) = agent else { return end_runtime(key, pane, delta) };
+    if let Some(runtime) = &mut pane.runtime
+        && runtime.process == agent.process
+        && runtime.agent_type == agent.agent_type
+    {
+        let woke_or_slept = std::mem::replace(&mut runtime.suspended, agent.suspended) != agent.suspended;
+        return woke_or_slept && resolve(runtime, outage, now);
+    }
+    end_runtime(key, pane, delta);
+    let identity = RuntimeIdentity {
+        server: &key.server,
+        generation,
+        pane: key.pane,
+        epoch: pane.epoch,
+        process: agent.process,
+        agent_type: &agent.agent_type,
+    };
+    let reason = unknown_because(agent.suspended, outage);
+    pane.runtime = Some(Runtime {
+        id: identity.id(),
+        agent_type: agent.agent_type,
+        process: agent.process,
+        suspended: agent.suspended,
+        started_at: now,
+        state: StateRecord::first(reason, now),
+    });
+    true
+}
+
+/// Why an agent has no better state than `unknown`, as long as nothing reads its state.
+fn unknown_because(suspended: bool, outage: Option<&Outage>) -> ReasonCode {
+    if outage.is_some() {
+        ReasonCode::TargetUnreachable
+    } else if suspended {
+        ReasonCode::Suspended
+    } else {
+        ReasonCode::NoAdapter
+    }
+}
+
+fn resolve(runtime: &mut Runtime, outage: Option<&Outage>, now: Timestamp) -> bool {
+    let reason = unknown_because(runtime.suspended, outage);
+    runtime.state.become_unknown(reason, now)
+}
+
+/// An outage came or went: every agent of the server is judged again.
+fn restate(key: &ServerKey, server: &mut Server, now: Timestamp, delta: &mut Delta) {
+    let outage = server.outage.clone();
+    for (id, pane) in &mut server.panes {
+        if let Some(runtime) = &mut pane.runtime
+            && resolve(runtime, outage.as_ref(), now)
+        {
+            touch(&PaneKey { server: key.clone(), pane: *id }, pane, now, delta);
+        }
+    }
+}
+
+fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut Delta) {
+    let Some(mut pane) = server.panes.remove(&id) else { return };
+    let pane_key = PaneKey { server: key.clone(), pane: id };
+    end_runtime(&pane_key, &mut pane, delta);
+    note_places(&pane_key, &pane, delta);
+    delta.changed.remove(&pane_key);
+    delta.removed.insert(pane_key);
+}
+
+fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
+    let Some(runtime) = pane.runtime.take() else { return false };
+    delta.ended.push(EndedRuntime { pane: key.clone(), runtime });
+    // Whatever lives here next is another life of the pane.
+    pane.epoch += 1;
+    true
+}
+
+fn touch(key: &PaneKey, pane: &mut Pane, now: Timestamp, delta: &mut Delta) {
+    pane.updated_at = now;
+    note_places(key, pane, delta);
+    delta.changed.insert(key.clone());
+    delta.removed.remove(key);
+}
+
+fn note_places(key: &PaneKey, pane: &Pane, delta: &mut Delta) {
+    delta.windows.insert((key.server.clone(), pane.window));
+    for placement in &pane.placements {
+        delta.sessions.insert((key.server.clone(), placement.session));
+    }
+}

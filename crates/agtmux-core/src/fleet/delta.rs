@@ -1,0 +1,34 @@
+use std::collections::BTreeSet;
+
+use super::model::PaneKey;
+use crate::ids::{ServerKey, SessionId, WindowId};
+use crate::runtime::Runtime;
+
+/// What one observation changed: enough to store it and to tell everyone.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Delta {
+    /// Panes that are new or different.
+    pub changed: BTreeSet<PaneKey>,
+    /// Panes that are gone.
+    pub removed: BTreeSet<PaneKey>,
+    /// Servers whose generation or health changed, or that came or went.
+    pub servers: BTreeSet<ServerKey>,
+    /// Windows and sessions whose summary may differ, also those that lost a pane.
+    pub windows: BTreeSet<(ServerKey, WindowId)>,
+    pub sessions: BTreeSet<(ServerKey, SessionId)>,
+    pub ended: Vec<EndedRuntime>,
+    /// A whole target became unreachable or came back.
+    pub targets_changed: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedRuntime {
+    pub pane: PaneKey,
+    pub runtime: Runtime,
+}
+
+impl Delta {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

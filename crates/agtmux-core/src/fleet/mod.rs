@@ -1,0 +1,11 @@
+//! The model of every pane on every server: what was read back, never what was hoped for.
+
+mod apply;
+mod delta;
+mod model;
+#[cfg(test)]
+mod tests;
+
+pub use apply::{AgentSighting, Observation, PaneRow, ProcessSighting};
+pub use delta::{Delta, EndedRuntime};
+pub use model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server};

@@ -1,0 +1,115 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{Generation, PaneId, ServerKey, SessionId, TargetName, WindowId};
+use crate::runtime::Runtime;
+
+/// Everything that is watched.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Fleet {
+    pub(super) servers: BTreeMap<ServerKey, Server>,
+    pub(super) target_outages: BTreeMap<TargetName, Outage>,
+}
+
+/// One tmux server in its current generation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    pub generation: Generation,
+    pub outage: Option<Outage>,
+    pub panes: BTreeMap<PaneId, Pane>,
+}
+
+/// A pane, on whichever server generation is current. Guards pair it with the generation and epoch.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PaneKey {
+    pub server: ServerKey,
+    pub pane: PaneId,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pane {
+    /// Counts the lives of this pane: respawning keeps the id and changes the process.
+    pub epoch: u32,
+    pub pid: u32,
+    pub tty: String,
+    pub window: WindowId,
+    pub window_name: String,
+    pub pane_index: u32,
+    pub title: String,
+    pub dead: Option<Death>,
+    /// A linked window or a grouped session shows the same pane in several places.
+    pub placements: BTreeSet<Placement>,
+    pub foreground: Option<Foreground>,
+    pub runtime: Option<Runtime>,
+    pub updated_at: Timestamp,
+}
+
+/// One place where a pane can be seen.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Placement {
+    pub session: SessionId,
+    pub session_name: String,
+    pub window_index: u32,
+}
+
+/// How the process of a pane that was kept open ended. Both are empty for a moment after the death.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Death {
+    pub status: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// What has the terminal now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreground {
+    pub command: String,
+    pub cwd: Option<String>,
+}
+
+/// A server or a target that does not answer. Its panes are kept: an outage is not emptiness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    pub code: OutageCode,
+    pub message: String,
+    pub since: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OutageCode {
+    /// No `tmux` on the PATH.
+    TmuxNotInstalled,
+    /// The server's tmux is older than we can speak to.
+    TmuxTooOld,
+    /// The server is there and does not answer.
+    ServerNotResponding,
+    /// The server answered with something that is no listing.
+    ListingFailed,
+}
+
+impl Fleet {
+    pub fn servers(&self) -> impl Iterator<Item = (&ServerKey, &Server)> {
+        self.servers.iter()
+    }
+
+    pub fn server(&self, key: &ServerKey) -> Option<&Server> {
+        self.servers.get(key)
+    }
+
+    pub fn pane(&self, key: &PaneKey) -> Option<&Pane> {
+        self.servers.get(&key.server)?.panes.get(&key.pane)
+    }
+
+    pub fn target_outages(&self) -> impl Iterator<Item = (&TargetName, &Outage)> {
+        self.target_outages.iter()
+    }
+
+    /// Puts back what the store remembers of a server, before anything is observed. The next listing decides what of
+    /// it is still true.
+    pub fn restore(&mut self, key: ServerKey, server: Server) {
+        self.servers.insert(key, server);
+    }
+}

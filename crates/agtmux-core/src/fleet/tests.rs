@@ -1,0 +1,173 @@
+use jiff::Timestamp;
+
+use super::*;
+use crate::ids::*;
+use crate::state::{ReasonCode, State};
+
+fn server() -> ServerKey {
+    ServerKey { target: TargetName::local(), server: ServerName::new("default") }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("a second in range")
+}
+
+const FIRST: Generation = Generation { pid: 100, start_time: 1 };
+const SECOND: Generation = Generation { pid: 200, start_time: 2 };
+
+fn row(session: u32, pane: u32, pid: u32) -> PaneRow {
+    PaneRow {
+        session: SessionId(session),
+        session_name: format!("s{session}"),
+        window: WindowId(0),
+        window_index: 0,
+        window_name: "w".into(),
+        pane: PaneId(pane),
+        pane_index: 0,
+        pid,
+        tty: "/dev/pts/9".into(),
+        dead: None,
+        title: String::new(),
+    }
+}
+
+fn listed(generation: Generation, rows: Vec<PaneRow>) -> Observation {
+    Observation::Listed { server: server(), generation, rows }
+}
+
+fn agent(pane: u32, pane_pid: u32, pid: u32, suspended: bool) -> Observation {
+    let agent = AgentSighting { agent_type: AgentType::new("claude"), process: ProcessRef { pid, start: 7 }, suspended };
+    processes(pane, pane_pid, Some(agent))
+}
+
+fn processes(pane: u32, pane_pid: u32, agent: Option<AgentSighting>) -> Observation {
+    let foreground = Some(Foreground { command: "x".into(), cwd: None });
+    let sighting = ProcessSighting { pane: PaneId(pane), pane_pid, foreground, agent };
+    Observation::Processes { server: server(), generation: FIRST, panes: vec![sighting] }
+}
+
+fn key(pane: u32) -> PaneKey {
+    PaneKey { server: server(), pane: PaneId(pane) }
+}
+
+fn fleet_with_agent() -> Fleet {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
+    fleet.apply(agent(0, 10, 50, false), at(2));
+    fleet
+}
+
+fn runtime_of(fleet: &Fleet) -> crate::runtime::Runtime {
+    fleet.pane(&key(0)).and_then(|p| p.runtime.clone()).expect("an agent in %0")
+}
+
+#[test]
+fn the_same_listing_twice_changes_nothing() {
+    let mut fleet = Fleet::default();
+    assert!(!fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1)).is_empty());
+    assert!(fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(2)).is_empty());
+}
+
+#[test]
+fn a_pane_in_two_sessions_is_one_pane_with_two_places() {
+    let mut fleet = Fleet::default();
+    let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
+    assert_eq!(delta.changed.len(), 1);
+    assert_eq!(fleet.pane(&key(0)).map(|p| p.placements.len()), Some(2));
+    assert_eq!(delta.sessions.len(), 2);
+}
+
+#[test]
+fn an_agent_without_an_adapter_is_unknown_and_says_why() {
+    let state = runtime_of(&fleet_with_agent()).state;
+    assert_eq!((state.state, state.reason), (State::Unknown, Some(ReasonCode::NoAdapter)));
+}
+
+#[test]
+fn a_respawn_is_a_new_epoch_and_ends_the_runtime() {
+    let mut fleet = fleet_with_agent();
+    let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 11)]), at(3));
+    assert_eq!(delta.ended.len(), 1);
+    let pane = fleet.pane(&key(0)).expect("the pane stays");
+    assert_eq!((pane.epoch, &pane.runtime), (2, &None));
+    fleet.apply(agent(0, 10, 50, false), at(4));
+    assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None, "a sighting of the old process is dropped");
+}
+
+#[test]
+fn the_next_agent_in_a_pane_has_another_id_even_with_the_same_pid() {
+    let mut fleet = fleet_with_agent();
+    let before = runtime_of(&fleet).id;
+    fleet.apply(processes(0, 10, None), at(3));
+    fleet.apply(agent(0, 10, 50, false), at(4));
+    assert_ne!(runtime_of(&fleet).id, before);
+}
+
+#[test]
+fn a_restarted_server_has_none_of_the_old_panes() {
+    let mut fleet = fleet_with_agent();
+    let old = runtime_of(&fleet);
+    let delta = fleet.apply(listed(SECOND, vec![row(0, 0, 10)]), at(3));
+    assert_eq!(delta.ended.iter().map(|e| &e.runtime.id).collect::<Vec<_>>(), [&old.id]);
+    assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None);
+    assert!(fleet.apply(agent(0, 10, 50, false), at(4)).is_empty(), "the sighting names the old generation");
+}
+
+#[test]
+fn an_outage_keeps_the_panes_and_makes_states_unknown() {
+    let mut fleet = fleet_with_agent();
+    let outage = |message: &str| Observation::ServerOutage {
+        server: server(),
+        generation: FIRST,
+        code: OutageCode::ServerNotResponding,
+        message: message.into(),
+    };
+    let delta = fleet.apply(outage("stopped"), at(3));
+    assert!(delta.removed.is_empty() && delta.changed.contains(&key(0)));
+    assert_eq!(runtime_of(&fleet).state.reason, Some(ReasonCode::TargetUnreachable));
+    assert!(fleet.apply(outage("stopped"), at(4)).is_empty());
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(5));
+    let state = runtime_of(&fleet).state;
+    assert_eq!((state.reason, state.version), (Some(ReasonCode::NoAdapter), 3));
+}
+
+#[test]
+fn a_stopped_agent_is_suspended_until_it_goes_on() {
+    let mut fleet = fleet_with_agent();
+    let id = runtime_of(&fleet).id;
+    fleet.apply(agent(0, 10, 50, true), at(3));
+    assert_eq!(runtime_of(&fleet).state.reason, Some(ReasonCode::Suspended));
+    fleet.apply(agent(0, 10, 50, false), at(4));
+    let runtime = runtime_of(&fleet);
+    assert_eq!((runtime.id, runtime.state.reason), (id, Some(ReasonCode::NoAdapter)));
+}
+
+#[test]
+fn a_dead_pane_holds_no_agent_whatever_was_there() {
+    let mut fleet = fleet_with_agent();
+    let dead = PaneRow { dead: Some(Death { status: Some(1), signal: None }), ..row(0, 0, 10) };
+    let delta = fleet.apply(listed(FIRST, vec![dead]), at(3));
+    assert_eq!(delta.ended.len(), 1);
+    fleet.apply(agent(0, 10, 50, false), at(4));
+    assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None);
+}
+
+#[test]
+fn a_moved_pane_recounts_the_window_it_left() {
+    let mut fleet = fleet_with_agent();
+    let moved = PaneRow { window: WindowId(5), ..row(0, 0, 10) };
+    let delta = fleet.apply(listed(FIRST, vec![moved]), at(3));
+    let windows: Vec<_> = delta.windows.iter().map(|(_, w)| *w).collect();
+    assert_eq!(windows, [WindowId(0), WindowId(5)]);
+}
+
+#[test]
+fn rereading_a_pane_keeps_its_places_and_ignores_strangers() {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
+    let titled = PaneRow { title: "new".into(), ..row(0, 0, 10) };
+    let rows = vec![titled, row(0, 9, 99)];
+    let delta = fleet.apply(Observation::Reread { server: server(), generation: FIRST, rows }, at(2));
+    assert_eq!(delta.changed.into_iter().collect::<Vec<_>>(), [key(0)]);
+    assert_eq!(fleet.pane(&key(0)).map(|p| (p.placements.len(), p.title.as_str())), Some((2, "new")));
+}

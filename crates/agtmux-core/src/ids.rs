@@ -1,0 +1,174 @@
+//! Names and numbers that identify things. Each is its own type so that a window cannot be passed for a pane.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a host whose tmux is watched. `host` is the machine the daemon runs on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TargetName(String);
+
+impl TargetName {
+    /// The target that is always there.
+    pub const LOCAL: &'static str = "host";
+
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn local() -> Self {
+        Self::new(Self::LOCAL)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TargetName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a person calls one tmux server of a target: the socket's name in the user's tmux directory, or its whole path
+/// when it lives elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ServerName(String);
+
+impl ServerName {
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ServerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One tmux server, whichever generation of it is alive.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ServerKey {
+    pub target: TargetName,
+    pub server: ServerName,
+}
+
+/// One life of a tmux server. Pane ids restart at %0 with every new one, so an id means nothing without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Generation {
+    pub pid: u32,
+    /// Seconds since the epoch, as tmux reports it.
+    pub start_time: i64,
+}
+
+/// A process that cannot be confused with a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ProcessRef {
+    pub pid: u32,
+    /// The kernel's start time, in its own unit: only ever compared for equality.
+    pub start: u64,
+}
+
+macro_rules! tmux_id {
+    ($(#[$doc:meta])* $name:ident, $sigil:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($sigil, "{}"), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadId;
+
+            fn from_str(s: &str) -> Result<Self, BadId> {
+                let digits = s.strip_prefix($sigil).ok_or(BadId)?;
+                if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+                    return Err(BadId);
+                }
+                digits.parse().map(Self).map_err(|_| BadId)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+tmux_id!(
+    /// `%12`
+    PaneId,
+    "%"
+);
+tmux_id!(
+    /// `@3`
+    WindowId,
+    "@"
+);
+tmux_id!(
+    /// `$0`
+    SessionId,
+    "$"
+);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a tmux id: expected %N for a pane, @N for a window, $N for a session")]
+pub struct BadId;
+
+/// The kind of agent, by the name of its manifest: `claude`, `codex`, …
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentType(String);
+
+impl AgentType {
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_parse_only_their_own_sigil() {
+        assert_eq!("%7".parse(), Ok(PaneId(7)));
+        assert_eq!("@7".parse::<PaneId>(), Err(BadId));
+        assert_eq!("%".parse::<PaneId>(), Err(BadId));
+        assert_eq!("%+7".parse::<PaneId>(), Err(BadId));
+        assert_eq!("%99999999999".parse::<PaneId>(), Err(BadId));
+        assert_eq!(WindowId(3).to_string(), "@3");
+    }
+}

@@ -1,0 +1,12 @@
+//! The pure heart of agtmux: the words everyone shares and the model of what runs where.
+//!
+//! Nothing in here does IO, spawns a task or reads a clock: `now` is always an argument. That is what makes every
+//! decision replayable.
+
+pub mod fleet;
+pub mod ids;
+pub mod rollup;
+pub mod runtime;
+pub mod sanitize;
+pub mod state;
+pub mod text;

@@ -1,0 +1,97 @@
+//! Makes foreign text safe to print on a terminal.
+
+use unicode_width::UnicodeWidthChar;
+
+use crate::text;
+
+/// Text as a terminal may see it: control characters, escapes, invisible and direction-changing characters and
+/// invalid bytes are shown as escapes, everything else as it is.
+pub fn for_terminal(foreign: &str) -> String {
+    let mut out = String::with_capacity(foreign.len());
+    for c in foreign.chars() {
+        push_safe(&mut out, c);
+    }
+    out
+}
+
+/// The same, cut to a number of columns, with `…` where something was left out.
+pub fn for_column(foreign: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    let mut before_last = 0;
+    for c in foreign.chars() {
+        let start = out.len();
+        push_safe(&mut out, c);
+        let width: usize = out[start..].chars().map(|c| c.width().unwrap_or(0)).sum();
+        if used + width > columns {
+            out.truncate(before_last);
+            if columns > 0 {
+                out.push('…');
+            }
+            return out;
+        }
+        used += width;
+        if used < columns {
+            before_last = out.len();
+        }
+    }
+    out
+}
+
+fn push_safe(out: &mut String, c: char) {
+    if let Some(byte) = text::stood_for(c) {
+        out.push_str(&format!("\\x{byte:02x}"));
+    } else if is_hidden(c) {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+        }
+    } else {
+        out.push(c);
+    }
+}
+
+/// Characters that do something to a terminal or a reader without being seen.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{00ad}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use unicode_width::UnicodeWidthStr;
+
+    #[test]
+    fn escapes_are_shown_not_sent() {
+        assert_eq!(for_terminal("a\x1b[31mb\u{9b}c"), "a\\x1b[31mb\\x9bc");
+        assert_eq!(for_terminal("x\u{202e}y\u{200b}z"), "x\\u{202e}y\\u{200b}z");
+        assert_eq!(for_terminal("two\nlines\t"), "two\\nlines\\t");
+        assert_eq!(for_terminal(&text::from_bytes(b"bad\xff")), "bad\\xff");
+        assert_eq!(for_terminal("Ünïcode 日本 ✳"), "Ünïcode 日本 ✳");
+    }
+
+    #[test]
+    fn a_cut_is_marked_and_fits() {
+        assert_eq!(for_column("abcdef", 4), "abc…");
+        assert_eq!(for_column("abcd", 4), "abcd");
+        assert_eq!(for_column("日本語", 4), "日…");
+        assert_eq!(for_column("abc", 0), "");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_printable_text_comes_out(bytes in proptest::collection::vec(any::<u8>(), 0..80), columns in 0usize..30) {
+            let foreign = text::from_bytes(&bytes);
+            prop_assert!(for_terminal(&foreign).chars().all(|c| !is_hidden(c)));
+            prop_assert!(for_column(&foreign, columns).width() <= columns);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Bytes from outside, kept without loss in a `String`.
+//!
+//! Paths and process names are bytes. JSON, SQL and terminals want text. An invalid byte `b` becomes the private
+//! character U+10FF00 + b, which nobody writes by hand; should one of those characters itself come in, its bytes are
+//! treated as invalid, so that the mapping goes both ways.
+
+const BASE: u32 = 0x10_FF00;
+
+fn stand_in(byte: u8) -> char {
+    char::from_u32(BASE + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
+}
+
+/// The byte that this character stands in for, if it does.
+pub fn stood_for(c: char) -> Option<u8> {
+    u8::try_from((c as u32).checked_sub(BASE)?).ok().filter(|b| *b >= 0x80)
+}
+
+/// Never fails and never loses a byte.
+pub fn from_bytes(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if stood_for(c).is_some() {
+                let mut buffer = [0; 4];
+                out.extend(c.encode_utf8(&mut buffer).bytes().map(stand_in));
+            } else {
+                out.push(c);
+            }
+        }
+        out.extend(chunk.invalid().iter().copied().map(stand_in));
+    }
+    out
+}
+
+/// The bytes that [`from_bytes`] was given.
+pub fn to_bytes(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut buffer = [0; 4];
+    for c in text.chars() {
+        match stood_for(c) {
+            Some(byte) => out.push(byte),
+            None => out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_byte_is_lost(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            prop_assert_eq!(to_bytes(&from_bytes(&bytes)), bytes);
+        }
+
+        #[test]
+        fn valid_text_stays_as_it_is(text in "\\PC*") {
+            prop_assume!(!text.chars().any(|c| stood_for(c).is_some()));
+            prop_assert_eq!(from_bytes(text.as_bytes()), text);
+        }
+    }
+}
