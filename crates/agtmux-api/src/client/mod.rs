@@ -1,0 +1,150 @@
+//! The one client. Every command speaks to the daemon through it.
+
+mod events;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+pub use events::EventStream;
+
+use crate::error::ApiError;
+use crate::wire::ListQuery;
+use crate::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
+
+/// A daemon that is alive answers far sooner; one that does not answer by then is stuck.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("no daemon listens on '{}'", .0.display())]
+    NotRunning(PathBuf),
+    #[error("cannot reach the daemon on '{}': {source}", socket.display())]
+    Connect { socket: PathBuf, source: std::io::Error },
+    #[error("the daemon on '{}' belongs to another user", .0.display())]
+    Foreign(PathBuf),
+    #[error("the daemon did not answer within {} s", ANSWER_WITHIN.as_secs())]
+    Timeout,
+    #[error("the connection to the daemon broke: {0}")]
+    Broken(String),
+    #[error(
+        "the daemon is version {daemon} and speaks API {daemon_api}; this is agtmux {} with API {API_VERSION}",
+        crate::VERSION
+    )]
+    Version { daemon: String, daemon_api: String },
+    #[error(transparent)]
+    Refused(ApiError),
+}
+
+#[derive(Debug, Clone)]
+pub struct Client {
+    socket: PathBuf,
+}
+
+impl Client {
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self { socket: socket.into() }
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &ListQuery) -> Result<T, ClientError> {
+        let body = self.get_bytes(path, query).await?;
+        serde_json::from_slice(&body).map_err(|e| ClientError::Broken(format!("unreadable answer: {e}")))
+    }
+
+    /// The answer as it came, for whoever only passes it on.
+    pub async fn get_bytes(&self, path: &str, query: &ListQuery) -> Result<Bytes, ClientError> {
+        let answer = async {
+            let response = self.request(path, query, None).await?;
+            let status = response.status();
+            let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
+            if status.is_success() { Ok(body) } else { Err(refusal(status, &body)) }
+        };
+        tokio::time::timeout(ANSWER_WITHIN, answer).await.map_err(|_| ClientError::Timeout)?
+    }
+
+    /// The stream of changes, from a snapshot on or after the event that `query.last_event_id` names.
+    pub async fn events(&self, query: &ListQuery) -> Result<EventStream, ClientError> {
+        let request = self.request("/v1/events", query, Some("text/event-stream"));
+        let response = tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout)??;
+        let status = response.status();
+        if !status.is_success() {
+            let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
+            return Err(refusal(status, &body));
+        }
+        Ok(EventStream::new(response.into_body()))
+    }
+
+    async fn request(
+        &self,
+        path: &str,
+        query: &ListQuery,
+        accept: Option<&str>,
+    ) -> Result<Response<Incoming>, ClientError> {
+        let stream = self.connect().await?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        // Ends by itself when the answer has been read or the sender is dropped.
+        tokio::spawn(connection);
+        let query = serde_urlencoded::to_string(query).map_err(broken)?;
+        let mut request = Request::builder()
+            .method(Method::GET)
+            .uri(if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
+            .header("host", "agtmux")
+            .header("accept", accept.unwrap_or("application/json"));
+        for (header, variable) in [(TMUX_HEADER, "TMUX"), (TMUX_TMPDIR_HEADER, "TMUX_TMPDIR")] {
+            if let Some(value) = std::env::var(variable).ok().filter(|v| !v.is_empty()) {
+                request = request.header(header, value);
+            }
+        }
+        let request = request.body(Empty::<Bytes>::new()).map_err(broken)?;
+        let response = sender.send_request(request).await.map_err(broken)?;
+        check_version(&response)?;
+        Ok(response)
+    }
+
+    /// Also used to find out whose daemon it is.
+    pub async fn connect(&self) -> Result<UnixStream, ClientError> {
+        let stream = UnixStream::connect(&self.socket).await.map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
+                ClientError::NotRunning(self.socket.clone())
+            }
+            _ => ClientError::Connect { socket: self.socket.clone(), source },
+        })?;
+        let owner = stream.peer_cred().map_err(broken)?.uid();
+        if owner != rustix::process::geteuid().as_raw() {
+            return Err(ClientError::Foreign(self.socket.clone()));
+        }
+        Ok(stream)
+    }
+}
+
+fn broken(error: impl std::fmt::Display) -> ClientError {
+    ClientError::Broken(error.to_string())
+}
+
+fn check_version(response: &Response<Incoming>) -> Result<(), ClientError> {
+    let header = |name| response.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or("unknown").to_owned();
+    let daemon_api = header(API_HEADER);
+    if daemon_api == API_VERSION.to_string() {
+        return Ok(());
+    }
+    Err(ClientError::Version { daemon: header(VERSION_HEADER), daemon_api })
+}
+
+fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
+    match serde_json::from_slice(body) {
+        Ok(error) => ClientError::Refused(error),
+        Err(_) => ClientError::Broken(format!("the daemon answered {status} without a reason")),
+    }
+}

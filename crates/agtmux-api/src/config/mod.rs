@@ -1,0 +1,228 @@
+//! The settings. `defaults.toml` is the one place where a default lives: it is parsed for its values and printed for
+//! its comments.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub daemon: Daemon,
+    pub tmux: Tmux,
+    pub observe: Observe,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Daemon {
+    pub log_level: LogLevel,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tmux {
+    pub program: PathBuf,
+    pub sockets: Vec<PathBuf>,
+    pub command_timeout: Span,
+    pub hooks: bool,
+    pub pty_events: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observe {
+    pub reconcile_active: Span,
+    pub reconcile_idle: Span,
+}
+
+/// A length of time as people write it: `1500ms`, `2s`, `1m 30s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub Duration);
+
+impl std::str::FromStr for Span {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let span: jiff::SignedDuration =
+            s.parse().map_err(|_| format!("'{s}' is no length of time; write it like 1500ms, 2s or 1m 30s"))?;
+        Duration::try_from(span).map(Self).map_err(|_| format!("'{s}' is negative; a length of time cannot be"))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::SignedDuration::try_from(self.0) {
+            Ok(span) => write!(f, "{span:#}"),
+            Err(_) => write!(f, "{}s", self.0.as_secs()),
+        }
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read '{}': {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("'{}' has a fault:\n{message}", path.display())]
+    Syntax { path: PathBuf, message: String },
+    #[error("'{}': {message}", path.display())]
+    Value { path: PathBuf, message: String },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        // Covered by a test: the defaults are part of the program.
+        toml::from_str(DEFAULTS).unwrap_or_else(|error| unreachable!("defaults.toml: {error}"))
+    }
+}
+
+impl Config {
+    /// The user's file over the defaults. A file that is not there is no error; one that cannot be understood is.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }),
+        };
+        Self::parse(&text, path)
+    }
+
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let syntax = |error: toml::de::Error| ConfigError::Syntax {
+            path: path.to_owned(),
+            message: error.to_string().trim_end().to_owned(),
+        };
+        // Each table is optional in the user's file, and each key of it: what is missing comes from the defaults. The
+        // user's text is checked as it stands so that a fault is reported with its line.
+        let partial: toml::Table = toml::from_str(text).map_err(syntax)?;
+        let mut merged: toml::Table = toml::from_str(DEFAULTS).map_err(syntax)?;
+        for (name, value) in partial {
+            match (merged.get_mut(&name), value) {
+                (Some(toml::Value::Table(into)), toml::Value::Table(from)) => into.extend(from),
+                (_, value) => {
+                    merged.insert(name, value);
+                }
+            }
+        }
+        let config: Self = merged.try_into().map_err(|error: toml::de::Error| ConfigError::Syntax {
+            path: path.to_owned(),
+            message: locate(text, &error),
+        })?;
+        config.check(path)?;
+        Ok(config)
+    }
+
+    fn check(&self, path: &Path) -> Result<(), ConfigError> {
+        let fault = |message: String| Err(ConfigError::Value { path: path.to_owned(), message });
+        if let Some(socket) = self.tmux.sockets.iter().find(|s| !s.is_absolute()) {
+            return fault(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
+        }
+        for (name, span) in [
+            ("tmux.command_timeout", self.tmux.command_timeout),
+            ("observe.reconcile_active", self.observe.reconcile_active),
+            ("observe.reconcile_idle", self.observe.reconcile_idle),
+        ] {
+            if span.0 < Duration::from_millis(100) || span.0 > Duration::from_secs(3600) {
+                return fault(format!("{name}: {span} is out of range; use a value from 100ms to 1h"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The merged table has no lines, so the line is looked up in the user's text by the key that the error names.
+fn locate(text: &str, error: &toml::de::Error) -> String {
+    let message = error.to_string();
+    let message = message.trim();
+    let quoted = message.split('`').nth(1).unwrap_or_default();
+    let path = message.lines().find_map(|l| l.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
+    let key = if message.starts_with("unknown field") { quoted } else { path.rsplit('.').next().unwrap_or_default() };
+    let line = text.lines().position(|l| {
+        let l = l.trim_start().trim_start_matches('[');
+        !key.is_empty() && l.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(['=', ']']))
+    });
+    match line {
+        Some(line) => format!("line {}: {message}", line + 1),
+        None => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::parse(text, Path::new("/c.toml"))
+    }
+
+    #[test]
+    fn the_defaults_parse_and_an_empty_file_means_them() {
+        assert_eq!(parse("").expect("empty is fine"), Config::default());
+    }
+
+    #[test]
+    fn one_key_changes_one_value() {
+        let config = parse("[tmux]\ncommand_timeout = '3s'\n").expect("valid");
+        assert_eq!(config.tmux.command_timeout.0, Duration::from_secs(3));
+        assert_eq!(config.tmux.program, Config::default().tmux.program);
+    }
+
+    #[test]
+    fn faults_name_their_line() {
+        for (text, line, word) in [
+            ("[tmux]\n\nprogramm = 'x'\n", "line 3", "programm"),
+            ("[tmux]\ncommand_timeout = 'soon'\n", "line 2", "1500ms"),
+            ("\n[nonsense]\nx = 1\n", "line 2", "nonsense"),
+            ("[daemon]\nlog_level = 'loud'\n", "line 2", "loud"),
+            ("[tmux\n", "line 1", ""),
+        ] {
+            let message = parse(text).expect_err("a fault").to_string();
+            assert!(message.contains(line) && message.contains(word), "{text:?} gave {message}");
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        assert!(parse("[tmux]\ncommand_timeout = '1ms'").is_err());
+        assert!(parse("[tmux]\nsockets = ['rel']").is_err());
+    }
+}

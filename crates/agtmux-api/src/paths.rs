@@ -1,0 +1,169 @@
+//! Where our files are, and the care with which their directories are made.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Every place on disk that belongs to agtmux.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    pub config: PathBuf,
+    pub state_dir: PathBuf,
+    pub socket: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    #[error(
+        "neither HOME nor {0} is set, so there is no place for agtmux's files; set AGTMUX_STATE_DIR and AGTMUX_CONFIG"
+    )]
+    NoHome(&'static str),
+    #[error("{} must be an absolute path, not '{}'", .0, .1.display())]
+    NotAbsolute(&'static str, PathBuf),
+    #[error("'{}' {why}; agtmux keeps out of it. Remove it, or set {variable} to another directory", path.display())]
+    Unsafe { path: PathBuf, why: String, variable: &'static str },
+    #[error("cannot use '{}': {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl Paths {
+    pub fn from_env() -> Result<Self, PathError> {
+        Self::resolve(|name| std::env::var_os(name).filter(|v| !v.is_empty()))
+    }
+
+    /// `AGTMUX_*` first, then the XDG directories, then their defaults below HOME.
+    pub fn resolve(var: impl Fn(&'static str) -> Option<OsString>) -> Result<Self, PathError> {
+        let absolute = |name: &'static str| -> Result<Option<PathBuf>, PathError> {
+            match var(name).map(PathBuf::from) {
+                Some(path) if path.is_absolute() => Ok(Some(path)),
+                Some(path) => Err(PathError::NotAbsolute(name, path)),
+                None => Ok(None),
+            }
+        };
+        // The XDG specification: a relative path there is to be ignored.
+        let xdg = |name: &'static str| var(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        let below_home =
+            |name: &'static str, rest: &str| xdg("HOME").map(|home| home.join(rest)).ok_or(PathError::NoHome(name));
+        let config = match absolute("AGTMUX_CONFIG")? {
+            Some(path) => path,
+            None => match xdg("XDG_CONFIG_HOME") {
+                Some(dir) => dir.join("agtmux/config.toml"),
+                None => below_home("XDG_CONFIG_HOME", ".config/agtmux/config.toml")?,
+            },
+        };
+        let state_override = absolute("AGTMUX_STATE_DIR")?;
+        let state_dir = match &state_override {
+            Some(path) => path.clone(),
+            None => match xdg("XDG_STATE_HOME") {
+                Some(dir) => dir.join("agtmux"),
+                None => below_home("XDG_STATE_HOME", ".local/state/agtmux")?,
+            },
+        };
+        let socket = match absolute("AGTMUX_SOCKET")? {
+            Some(path) => path,
+            // Whoever moves the state away means another daemon: it must not meet the usual one at its socket.
+            None => match xdg("XDG_RUNTIME_DIR").filter(|_| state_override.is_none()) {
+                Some(dir) => dir.join("agtmux/agtmuxd.sock"),
+                None => state_dir.join("agtmuxd.sock"),
+            },
+        };
+        Ok(Self { config, state_dir, socket })
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.state_dir.join("state.db")
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.state_dir.join("agtmuxd.log")
+    }
+
+    /// Held by the one daemon that owns the socket.
+    pub fn lock(&self) -> PathBuf {
+        self.state_dir.join("agtmuxd.lock")
+    }
+
+    /// Where tmux's hooks leave their notes. Not the runtime directory: that one vanishes at logout while the tmux
+    /// server lives on, and a hook whose file is gone bothers its user.
+    pub fn hook_dir(&self) -> PathBuf {
+        self.state_dir.join("hooks")
+    }
+
+    /// Makes the directories that the daemon writes to, private and ours.
+    pub fn prepare(&self) -> Result<(), PathError> {
+        private_dir(&self.state_dir, "AGTMUX_STATE_DIR")?;
+        private_dir(&self.hook_dir(), "AGTMUX_STATE_DIR")?;
+        if let Some(dir) = self.socket.parent() {
+            private_dir(dir, "AGTMUX_SOCKET")?;
+        }
+        Ok(())
+    }
+}
+
+/// A directory of ours that nobody else can enter. An existing one that is a link, or somebody else's, is refused.
+pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError> {
+    let io_error = |source| PathError::Io { path: path.to_owned(), source };
+    let refuse = |why: &str| PathError::Unsafe { path: path.to_owned(), why: why.into(), variable };
+    if let Some(parent) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(io_error)?;
+    }
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(io_error(error)),
+        _ => {}
+    }
+    let meta = fs::symlink_metadata(path).map_err(io_error)?;
+    if meta.file_type().is_symlink() {
+        return Err(refuse("is a symbolic link"));
+    }
+    if !meta.is_dir() {
+        return Err(refuse("is not a directory"));
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refuse("belongs to another user"));
+    }
+    if meta.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io_error)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(vars: &[(&'static str, &str)]) -> Result<Paths, PathError> {
+        Paths::resolve(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(*v)))
+    }
+
+    #[test]
+    fn defaults_are_below_home() {
+        let p = paths(&[("HOME", "/h")]).expect("HOME is enough");
+        assert_eq!(p.config, Path::new("/h/.config/agtmux/config.toml"));
+        assert_eq!(p.database(), Path::new("/h/.local/state/agtmux/state.db"));
+        assert_eq!(p.socket, Path::new("/h/.local/state/agtmux/agtmuxd.sock"));
+    }
+
+    #[test]
+    fn xdg_directories_are_used() {
+        let p = paths(&[
+            ("HOME", "/h"),
+            ("XDG_RUNTIME_DIR", "/run/u"),
+            ("XDG_STATE_HOME", "/s"),
+            ("XDG_CONFIG_HOME", "/c"),
+        ])
+        .expect("all there");
+        assert_eq!(p.socket, Path::new("/run/u/agtmux/agtmuxd.sock"));
+        assert_eq!(p.state_dir, Path::new("/s/agtmux"));
+        assert_eq!(p.config, Path::new("/c/agtmux/config.toml"));
+    }
+
+    #[test]
+    fn overrides_win_and_must_be_absolute() {
+        let p = paths(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/u"), ("AGTMUX_STATE_DIR", "/x")]).expect("fine");
+        assert_eq!(p.socket, Path::new("/x/agtmuxd.sock"));
+        assert!(matches!(paths(&[("HOME", "/h"), ("AGTMUX_SOCKET", "rel")]), Err(PathError::NotAbsolute(..))));
+        assert!(matches!(paths(&[]), Err(PathError::NoHome(_))));
+    }
+}

@@ -1,0 +1,56 @@
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::items::{PaneItem, SessionItem, WindowItem};
+use super::listing::Scope;
+
+/// One line of `agtmux watch --format jsonl`, one event of the stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct WatchEvent {
+    pub schema_version: u32,
+    /// Grows with every change, also over restarts of the daemon. The items of a snapshot share one.
+    pub seq: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    #[serde(rename = "type")]
+    pub kind: EventKind,
+    pub scope: Scope,
+    /// Null for `reset`.
+    pub item: Option<Item>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EventKind {
+    /// An item as it is now; sent for each item when a stream begins.
+    Snapshot,
+    /// An item that is new or different.
+    Upsert,
+    /// An item that is gone, as it was last seen.
+    Remove,
+    /// Forget everything: a snapshot follows.
+    Reset,
+}
+
+impl EventKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Snapshot => "snapshot",
+            Self::Upsert => "upsert",
+            Self::Remove => "remove",
+            Self::Reset => "reset",
+        }
+    }
+}
+
+/// What an event is about; the event's `scope` says which.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(untagged)]
+pub enum Item {
+    // The order matters when reading: each has a field that the later ones lack.
+    Pane(Box<PaneItem>),
+    Window(WindowItem),
+    Session(SessionItem),
+}

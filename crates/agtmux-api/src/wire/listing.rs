@@ -1,0 +1,133 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use agtmux_core::fleet::OutageCode;
+use agtmux_core::state::State;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::items::StateTally;
+
+/// What every list answers with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Listing<T> {
+    pub schema_version: u32,
+    #[schema(value_type = String, format = DateTime)]
+    pub generated_at: Timestamp,
+    pub filters: Filters,
+    pub summary: Summary,
+    /// Whether something could not be read: `target_errors` says what.
+    pub partial: bool,
+    pub target_errors: Vec<TargetError>,
+    pub items: Vec<T>,
+}
+
+/// Agents by state, by kind and by target, each counted once however many sessions show it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Summary {
+    pub by_state: StateTally,
+    pub by_agent: BTreeMap<String, u32>,
+    pub by_target: BTreeMap<String, u32>,
+}
+
+/// Something that could not be read. What was known of it is still listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct TargetError {
+    pub target: String,
+    /// Null when it concerns the whole target.
+    pub server: Option<String>,
+    pub code: OutageCode,
+    pub message: String,
+    pub hint: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+}
+
+/// The filters that were in force.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Filters {
+    pub target: Option<String>,
+    pub target_session: Option<String>,
+    pub session: Option<String>,
+    pub state: Option<State>,
+    pub agent: Option<String>,
+    pub needs_action: bool,
+    /// Also panes in which no agent lives.
+    pub all: bool,
+}
+
+/// The query of every list and of the event stream.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Only this target.
+    pub target: Option<String>,
+    /// Only this session of this target, as `target/session`.
+    pub target_session: Option<String>,
+    /// Only sessions of this name.
+    pub session: Option<String>,
+    /// Only agents in this state.
+    pub state: Option<State>,
+    /// Only agents of this kind.
+    pub agent: Option<String>,
+    /// Only agents that wait for a person.
+    pub needs_action: bool,
+    /// Also panes in which no agent lives.
+    pub all: bool,
+    /// Sessions only: merge sessions of one name across targets.
+    pub group_by: Option<GroupBy>,
+    /// Event stream only: what to report.
+    pub scope: Option<Scope>,
+    /// Event stream only: go on after this event. The `Last-Event-ID` header does the same.
+    pub last_event_id: Option<u64>,
+}
+
+impl ListQuery {
+    pub fn filters(&self) -> Filters {
+        Filters {
+            target: self.target.clone(),
+            target_session: self.target_session.clone(),
+            session: self.session.clone(),
+            state: self.state,
+            agent: self.agent.clone(),
+            needs_action: self.needs_action,
+            all: self.all,
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupBy {
+    #[default]
+    TargetSession,
+    SessionName,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    #[default]
+    Panes,
+    Windows,
+    Sessions,
+}
+
+impl Scope {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Panes => "panes",
+            Self::Windows => "windows",
+            Self::Sessions => "sessions",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,29 @@
+//! The committed JSON schemas are those of the wire types. `make contract` writes them anew.
+
+use std::fs;
+use std::path::PathBuf;
+
+use agtmux_api::error::ApiError;
+use agtmux_api::wire::{Health, Listing, PaneItem, SessionItem, WatchEvent, WindowItem};
+use schemars::{JsonSchema, schema_for};
+
+fn check<T: JsonSchema>(name: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("schema").join(format!("{name}.schema.json"));
+    let mut made = serde_json::to_string_pretty(&schema_for!(T)).expect("a schema serialises");
+    made.push('\n');
+    if std::env::var_os("AGTMUX_WRITE_CONTRACT").is_some() {
+        fs::write(&path, &made).expect("the schema can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == made, "{} is out of date: run `make contract` and commit it", path.display());
+}
+
+#[test]
+fn committed_schemas_are_those_of_the_wire_types() {
+    check::<Listing<PaneItem>>("panes");
+    check::<Listing<WindowItem>>("windows");
+    check::<Listing<SessionItem>>("sessions");
+    check::<WatchEvent>("event");
+    check::<Health>("health");
+    check::<ApiError>("error");
+}
