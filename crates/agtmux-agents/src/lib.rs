@@ -1,0 +1,15 @@
+//! What agtmux knows about agents, as data, and the pure functions that judge evidence by it.
+//!
+//! Each agent has one manifest in `manifests/`. Adding an agent is adding a file there and naming it in the table of
+//! [`Registry::builtin`].
+
+mod command_line;
+mod foreground;
+mod glob;
+mod manifest;
+mod process;
+mod registry;
+
+pub use manifest::{CONTRACT, ManifestError};
+pub use process::{Found, ProcessFacts};
+pub use registry::Registry;

@@ -1,0 +1,239 @@
+//! Reads from a process's command line what it really runs: itself, or a script given to an interpreter.
+
+use crate::process::ProcessFacts;
+
+/// What a process runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Invocation<'a> {
+    /// The last part of the executable's path.
+    pub(crate) exe_name: Option<&'a [u8]>,
+    /// What it calls itself: the last part of `argv[0]`, or the first word of a process title.
+    pub(crate) own_name: Option<&'a [u8]>,
+    pub(crate) runs: Runs<'a>,
+    /// The arguments of whatever it runs.
+    pub(crate) args: &'a [Vec<u8>],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs<'a> {
+    Itself,
+    /// An interpreter that runs the program at this path.
+    Script(&'a [u8]),
+    /// A Python module.
+    Module(&'a [u8]),
+    /// Often just a wrapper around the program of the same name.
+    ShellScript(&'a [u8]),
+}
+
+impl<'a> Invocation<'a> {
+    pub(crate) fn of(process: &ProcessFacts<'a>) -> Self {
+        let exe_name = process.exe_path().map(last_part);
+        let own_name = process.argv.first().map(|argv0| called(argv0));
+        let given = process.argv.get(1..).unwrap_or_default();
+        let interpreter = exe_name.and_then(Interpreter::named).or_else(|| own_name.and_then(Interpreter::named));
+        let (runs, args) =
+            interpreter.and_then(|interpreter| interpreter.script(given)).unwrap_or((Runs::Itself, given));
+        Self { exe_name, own_name, runs, args }
+    }
+}
+
+/// Whether a process of these names is a shell, which may hold jobs in the background.
+pub(crate) fn is_shell(process: &ProcessFacts<'_>) -> bool {
+    let invocation = Invocation::of(process);
+    [invocation.exe_name, invocation.own_name].into_iter().flatten().any(|name| SHELLS.contains(&name))
+}
+
+pub(crate) fn last_part(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+fn called(argv0: &[u8]) -> &[u8] {
+    let argv0 = argv0.strip_prefix(b"-").unwrap_or(argv0);
+    let first_word = argv0.split(|byte| *byte == b' ').next().unwrap_or(argv0);
+    // `npm exec @scope/tool` is a title, not a path to `tool`; `/home/my user/bin/tool` is a path.
+    if first_word.contains(&b'/') { last_part(argv0) } else { first_word }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interpreter {
+    Node,
+    /// Those with a `run` command.
+    BunOrDeno,
+    Python,
+    Shell,
+}
+
+const SHELLS: [&[u8]; 13] =
+    [b"sh", b"ash", b"bash", b"csh", b"dash", b"elvish", b"fish", b"ksh", b"mksh", b"nu", b"tcsh", b"xonsh", b"zsh"];
+
+enum Argument {
+    Operand,
+    Flag,
+    FlagWithValue,
+    /// The next argument is a module.
+    Module,
+    /// The program is text on the command line or comes from standard input.
+    Inline,
+}
+
+impl Interpreter {
+    fn named(name: &[u8]) -> Option<Self> {
+        if SHELLS.contains(&name) {
+            return Some(Self::Shell);
+        }
+        let versions_off = name.iter().rposition(|b| !b.is_ascii_digit() && !b"-.".contains(b)).map_or(0, |i| i + 1);
+        match &name[..versions_off] {
+            b"node" | b"nodejs" => Some(Self::Node),
+            b"bun" | b"deno" => Some(Self::BunOrDeno),
+            b"python" | b"pypy" => Some(Self::Python),
+            _ => None,
+        }
+    }
+
+    /// The script among these arguments, and what follows it.
+    fn script<'a>(self, mut args: &'a [Vec<u8>]) -> Option<(Runs<'a>, &'a [Vec<u8>])> {
+        loop {
+            let (first, rest) = args.split_first()?;
+            if first == b"--" {
+                let (script, rest) = rest.split_first()?;
+                return Some((self.runs(script), rest));
+            }
+            match self.read(first) {
+                Argument::Operand => return Some((self.runs(first), rest)),
+                Argument::Flag => args = rest,
+                Argument::FlagWithValue => args = rest.get(1..)?,
+                Argument::Module => {
+                    let (module, rest) = rest.split_first()?;
+                    return Some((Runs::Module(module), rest));
+                }
+                Argument::Inline => return None,
+            }
+        }
+    }
+
+    fn runs(self, script: &[u8]) -> Runs<'_> {
+        match self {
+            Self::Shell => Runs::ShellScript(script),
+            _ => Runs::Script(script),
+        }
+    }
+
+    fn read(self, argument: &[u8]) -> Argument {
+        match (self, argument) {
+            (Self::BunOrDeno, b"run") => Argument::Flag,
+            (Self::Shell, [b'+', ..]) => Argument::Flag,
+            (_, [b'-', ..]) => self.read_option(argument),
+            _ => Argument::Operand,
+        }
+    }
+
+    fn read_option(self, option: &[u8]) -> Argument {
+        match self {
+            Self::Node | Self::BunOrDeno => read_javascript_option(option),
+            Self::Python => read_python_option(option),
+            Self::Shell => read_shell_option(option),
+        }
+    }
+}
+
+fn read_javascript_option(option: &[u8]) -> Argument {
+    match option {
+        b"-e" | b"--eval" | b"-p" | b"--print" | b"-pe" | b"-" => Argument::Inline,
+        b"-r"
+        | b"--require"
+        | b"--import"
+        | b"--loader"
+        | b"--experimental-loader"
+        | b"-C"
+        | b"--conditions"
+        | b"--title"
+        | b"--preload"
+        | b"--cwd"
+        | b"--config"
+        | b"--import-map" => Argument::FlagWithValue,
+        _ => Argument::Flag,
+    }
+}
+
+/// Short options may stand together: `-um module`. The first that takes a value takes the rest.
+fn read_python_option(option: &[u8]) -> Argument {
+    if option.starts_with(b"--") {
+        return Argument::Flag;
+    }
+    let Some(decisive) = option.iter().position(|b| b"cmXW".contains(b)) else {
+        return if option == b"-" { Argument::Inline } else { Argument::Flag };
+    };
+    let is_last = decisive + 1 == option.len();
+    match (option[decisive], is_last) {
+        (b'c', _) => Argument::Inline,
+        (b'm', true) => Argument::Module,
+        (b'm', false) => Argument::Inline,
+        (_, true) => Argument::FlagWithValue,
+        (_, false) => Argument::Flag,
+    }
+}
+
+fn read_shell_option(option: &[u8]) -> Argument {
+    match option {
+        b"--rcfile" | b"--init-file" | b"--init-command" | b"-C" | b"-o" | b"-O" => Argument::FlagWithValue,
+        b"--command" => Argument::Inline,
+        [b'-', b'-', ..] => Argument::Flag,
+        _ if option.iter().any(|b| b"cs".contains(b)) => Argument::Inline,
+        _ => Argument::Flag,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(command: &str) -> String {
+        let argv: Vec<Vec<u8>> = command.split(' ').map(|word| word.replace('~', " ").into_bytes()).collect();
+        let process = ProcessFacts {
+            pid: 2,
+            ppid: 1,
+            pgrp: 2,
+            tpgid: None,
+            stopped: false,
+            zombie: false,
+            name: b"",
+            argv: &argv,
+            exe: None,
+        };
+        let invocation = Invocation::of(&process);
+        let (kind, subject) = match invocation.runs {
+            Runs::Itself => ("itself", invocation.own_name.unwrap_or_default()),
+            Runs::Script(path) => ("script", path),
+            Runs::Module(module) => ("module", module),
+            Runs::ShellScript(path) => ("shell", path),
+        };
+        format!("{kind} {} +{}", String::from_utf8_lossy(subject), invocation.args.len())
+    }
+
+    #[test]
+    fn the_script_is_found_behind_options() {
+        for (command, expected) in [
+            ("vim claude", "itself vim +1"),
+            ("-zsh", "itself zsh +0"),
+            ("npm~exec~@openai/codex", "itself npm +0"),
+            ("/home/my~user/bin/tool -x", "itself tool +1"),
+            ("node --max-old-space-size=99 -r hook.js /x/cli.js a b", "script /x/cli.js +2"),
+            ("node -e code claude", "itself node +3"),
+            ("nodejs -- cli.js", "script cli.js +0"),
+            ("node22 cli.js", "script cli.js +0"),
+            ("bun run --bun cli.ts", "script cli.ts +0"),
+            ("deno run -A npm:tool", "script npm:tool +0"),
+            ("python3.12 -um aider --model x", "module aider +2"),
+            ("python -X dev -W ignore tool.py", "script tool.py +0"),
+            ("python -Xdev tool.py", "script tool.py +0"),
+            ("python -c code aider", "itself python +3"),
+            ("python -m", "itself python +1"),
+            ("bash -eu -o pipefail /x/claude -p", "shell /x/claude +1"),
+            ("bash -lc claude", "itself bash +2"),
+            ("sh -s claude", "itself sh +2"),
+            ("fish -C true /x/claude", "shell /x/claude +0"),
+        ] {
+            assert_eq!(runs(command), expected, "{command}");
+        }
+    }
+}
