@@ -1,0 +1,18 @@
+//! Speaks tmux and watches its panes. Knows nothing of agents.
+//!
+//! Everything that comes back from tmux is hostile until parsed: replies are framed with a word that no pane could have
+//! known, and ids are checked.
+
+mod command;
+pub mod hooks;
+mod listing;
+pub mod platform;
+mod server;
+mod sockets;
+mod version;
+
+pub use command::{Command, Framing};
+pub use listing::{Dead, Listing, PaneRow, ServerFacts};
+pub use server::{TmuxError, TmuxServer};
+pub use sockets::{SocketDir, is_listening, listener_pid, own_socket, socket_of_tmux_variable};
+pub use version::{MINIMUM, Version};

@@ -1,0 +1,162 @@
+//! Typed tmux commands, and the framing that keeps their answers apart.
+
+use std::ffi::{OsStr, OsString};
+
+/// One tmux command with its arguments. Arguments are passed as they are: no shell is involved, and a trailing `;`,
+/// which tmux would take for its separator, is escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    words: Vec<OsString>,
+}
+
+impl Command {
+    pub fn new(name: &'static str) -> Self {
+        Self { words: vec![name.into()] }
+    }
+
+    pub fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.words.push(protect(word.as_ref()));
+        self
+    }
+
+    /// Prints a format. The target is a pane id: names would be matched by prefix.
+    pub fn display(format: &str, pane: Option<u32>) -> Self {
+        let command = Self::new("display-message").arg("-p");
+        let command = match pane {
+            Some(id) => command.arg("-t").arg(format!("%{id}")),
+            None => command,
+        };
+        command.arg(format)
+    }
+
+    pub(crate) fn words(&self) -> &[OsString] {
+        &self.words
+    }
+}
+
+/// tmux splits its argument vector at words that end in `;`.
+fn protect(word: &OsStr) -> OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    match word.as_bytes().strip_suffix(b";") {
+        Some(rest) => OsString::from_vec([rest, b"\\;"].concat()),
+        None => word.to_owned(),
+    }
+}
+
+/// The argument vector of several commands in one call.
+pub(crate) fn chain(commands: &[Command]) -> impl Iterator<Item = OsString> + '_ {
+    commands.iter().enumerate().flat_map(|(n, command)| {
+        let separator = (n > 0).then(|| OsString::from(";"));
+        separator.into_iter().chain(command.words().iter().cloned())
+    })
+}
+
+/// A word made anew for each call. Rows and fields are told apart by it: a title or a path that was there before the
+/// call cannot contain it, so it can forge neither.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Framing {
+    word: String,
+}
+
+impl Framing {
+    pub fn fresh() -> Self {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        Self { word: random[..12].to_owned() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn fixed(word: &str) -> Self {
+        Self { word: word.to_owned() }
+    }
+
+    /// A format that prints one record of these fields.
+    pub fn record(&self, kind: char, fields: &[&str]) -> String {
+        let w = &self.word;
+        format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
+    }
+
+    /// The records of this kind in an answer, each as its fields. Text between records is ignored.
+    pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
+        let (start, end, separator) =
+            (format!("{}{kind}", self.word), format!("{}.", self.word), format!("{}|", self.word));
+        let mut records = Vec::new();
+        let mut rest = answer;
+        while let Some(at) = find(rest, start.as_bytes()) {
+            rest = &rest[at + start.len()..];
+            // A record without its end was cut off.
+            let Some(length) = find(rest, end.as_bytes()) else { break };
+            records.push(split(&rest[..length], separator.as_bytes()));
+            rest = &rest[length + end.len()..];
+        }
+        records
+    }
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    let first = *needle.first()?;
+    let mut from = 0;
+    while let Some(at) = haystack[from..].iter().position(|b| *b == first) {
+        if haystack[from + at..].starts_with(needle) {
+            return Some(from + at);
+        }
+        from += at + 1;
+    }
+    None
+}
+
+fn split<'a>(mut text: &'a [u8], separator: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    while let Some(at) = find(text, separator) {
+        parts.push(&text[..at]);
+        text = &text[at + separator.len()..];
+    }
+    parts.push(text);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_trailing_semicolon_stays_text() {
+        let words: Vec<_> = chain(&[Command::new("a").arg("x;").arg(";"), Command::new("b")]).collect();
+        assert_eq!(words, ["a", "x\\;", "\\;", ";", "b"]);
+    }
+
+    #[test]
+    fn a_newline_in_a_field_makes_no_new_record() {
+        let framing = Framing::fixed("WORD");
+        let answer = b"WORDp%1WORD|a\n%9 FAKEWORD.\nWORDp%2WORD|bWORD.\n";
+        assert_eq!(framing.records('p', answer), [[&b"%1"[..], b"a\n%9 FAKE"], [b"%2", b"b"]]);
+    }
+
+    #[test]
+    fn a_record_that_was_cut_off_is_not_one() {
+        let framing = Framing::fixed("WORD");
+        assert_eq!(framing.records('p', b"WORDp%1WORD|aWORD.\nWORDp%2WORD|b"), [[&b"%1"[..], b"a"]]);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_fields_hold_comes_back(rows in proptest::collection::vec(
+            proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..20), 1..4), 0..5)) {
+            let framing = Framing::fresh();
+            let mut answer = Vec::new();
+            for row in &rows {
+                answer.extend(format!("{}p", framing.word).bytes());
+                for (n, field) in row.iter().enumerate() {
+                    if n > 0 {
+                        answer.extend(format!("{}|", framing.word).bytes());
+                    }
+                    answer.extend(field);
+                }
+                answer.extend(format!("{}.\n", framing.word).bytes());
+            }
+            let back: Vec<Vec<Vec<u8>>> = framing.records('p', &answer).into_iter()
+                .map(|r| r.into_iter().map(<[u8]>::to_vec).collect()).collect();
+            prop_assert_eq!(back, rows);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Hooks in the user's tmux server that leave a note in a file when something changes. No process is started for it.
+//!
+//! They live at a high index of tmux's hook arrays, beside the user's own. A session with an array of its own hides the
+//! global one, so there we add ours to it. All of it is taken away again, also what a daemon that was killed left behind.
+
+mod notes;
+mod plan;
+mod shown;
+
+use std::path::{Path, PathBuf};
+
+pub use notes::{Note, Notes};
+
+use crate::command::{Command, Framing};
+use crate::server::{TmuxError, TmuxServer};
+use plan::Plan;
+use shown::Shown;
+
+/// What is worth a note. Only hooks that tmux runs by itself: those that run after a command run inside the client of
+/// whoever gave it.
+const NAMES: [&str; 10] = [
+    "alert-bell",
+    "pane-died",
+    "pane-exited",
+    "session-closed",
+    "session-created",
+    "session-renamed",
+    "window-layout-changed",
+    "window-linked",
+    "window-renamed",
+    "window-unlinked",
+];
+
+/// The paste buffer that exists while a note is being written, and the mark by which our hooks are known.
+const BUFFER: &str = "_agtmux";
+
+/// Our hooks, all writing to one file.
+#[derive(Debug, Clone)]
+pub struct Hooks {
+    note_file: PathBuf,
+    command: String,
+}
+
+impl Hooks {
+    /// `None` when the path has characters that would have to be quoted three times over inside a hook.
+    pub fn new(note_file: &Path) -> Option<Self> {
+        let path = note_file.to_str()?;
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);
+        (note_file.is_absolute() && path.bytes().all(plain))
+            .then(|| Self { note_file: note_file.to_owned(), command: hook_command(path) })
+    }
+
+    /// Makes the server's hooks what they should be. Done again when sessions come, it finds nothing to do.
+    pub async fn install(&self, server: &TmuxServer) -> Result<(), TmuxError> {
+        let shown = Self::show(server).await?;
+        Self::carry_out(server, Plan::install(self, &shown)).await
+    }
+
+    /// Takes all of ours away.
+    pub async fn remove(&self, server: &TmuxServer) -> Result<(), TmuxError> {
+        let shown = Self::show(server).await?;
+        Self::carry_out(server, Plan::remove(self, &shown)).await
+    }
+
+    async fn carry_out(server: &TmuxServer, plan: Plan) -> Result<(), TmuxError> {
+        let commands = plan.commands();
+        if commands.is_empty() {
+            return Ok(());
+        }
+        server.run(&commands).await.map(drop)
+    }
+
+    async fn show(server: &TmuxServer) -> Result<Shown, TmuxError> {
+        let framing = Framing::fresh();
+        let sessions =
+            server.run(&[Command::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]))]).await;
+        let sessions = match sessions {
+            Ok(answer) => shown::session_ids(&framing, &answer),
+            // A server may live without any session.
+            Err(TmuxError::Failed(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let mut commands = vec![Command::new("show-hooks").arg("-g"), Command::new("show-hooks").arg("-gw")];
+        for id in &sessions {
+            commands.push(Command::display(&framing.record('s', &[&format!("${id}")]), None));
+            commands.push(Command::new("show-hooks").arg("-t").arg(format!("${id}")));
+        }
+        let answer = server.run(&commands).await?;
+        Ok(Shown::parse(&framing, &answer))
+    }
+
+    fn is_ours(&self, value: &str) -> bool {
+        note_file_of(value).is_some_and(|file| file == self.note_file)
+    }
+}
+
+/// Only ids go into a note: a name could carry commands.
+fn hook_command(path: &str) -> String {
+    format!(
+        "run-shell -C \"set-buffer -b {BUFFER} \\\"#{{hook}} #{{hook_session}} #{{hook_window}} #{{hook_pane}}\\\\n\\\" ; \
+         save-buffer -a -b {BUFFER} {path} ; delete-buffer -b {BUFFER}\""
+    )
+}
+
+/// The file that a hook of agtmux writes to; `None` for the user's own hooks.
+fn note_file_of(value: &str) -> Option<&Path> {
+    let (_, rest) = value.split_once(&format!("save-buffer -a -b {BUFFER} "))?;
+    Some(Path::new(rest.split([' ', '"', '\\']).next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_hooks_are_known_by_their_file() {
+        let hooks = Hooks::new(Path::new("/state/hooks/a.notes")).expect("a plain path");
+        assert!(hooks.is_ours(&hooks.command));
+        let others = Hooks::new(Path::new("/other/hooks/a.notes")).expect("a plain path");
+        assert!(!hooks.is_ours(&others.command));
+        assert!(!hooks.is_ours("display-message bell"));
+    }
+
+    #[test]
+    fn a_path_that_would_need_quoting_gets_no_hooks() {
+        for path in ["/a b/c", "/a#{x}", "/a\"b", "/a;b", "/a'b", "rel/x"] {
+            assert!(Hooks::new(Path::new(path)).is_none(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! One question, all panes: the format and its parser.
+
+use crate::command::{Command, Framing};
+use crate::server::TmuxError;
+
+/// One pane as one session shows it. Text is bytes: nobody vouches for its encoding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaneRow {
+    pub session: u32,
+    pub session_name: Vec<u8>,
+    pub window: u32,
+    pub window_index: u32,
+    pub window_name: Vec<u8>,
+    pub pane: u32,
+    pub pane_index: u32,
+    /// 0 when tmux knows none.
+    pub pid: u32,
+    pub tty: Vec<u8>,
+    pub dead: Option<Dead>,
+    pub title: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dead {
+    pub status: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// Which life of the server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFacts {
+    pub pid: u32,
+    pub start_time: i64,
+    pub version: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    pub server: ServerFacts,
+    pub rows: Vec<PaneRow>,
+}
+
+/// A title has no length limit of its own; nobody reads more than this.
+const LONGEST_TEXT: usize = 4096;
+
+// Without pane_current_command and pane_current_path: tmux looks those up in the process table for each pane, which
+// doubles the cost of a listing, and we can do it ourselves for the few panes that changed.
+const PANE_FIELDS: [&str; 13] = [
+    "#{session_id}",
+    "#{window_id}",
+    "#{pane_id}",
+    "#{window_index}",
+    "#{pane_index}",
+    "#{pane_pid}",
+    "#{pane_dead}",
+    "#{pane_dead_status}",
+    "#{pane_dead_signal}",
+    "#{pane_tty}",
+    "#{session_name}",
+    "#{window_name}",
+    "#{pane_title}",
+];
+
+const SERVER_FIELDS: [&str; 3] = ["#{pid}", "#{start_time}", "#{version}"];
+
+const PANE: char = 'p';
+const SERVER: char = 's';
+
+/// All panes of the server. The server's own record comes last and shows that the answer is whole.
+pub(crate) fn list_all(framing: &Framing) -> Vec<Command> {
+    vec![
+        Command::new("list-panes").arg("-a").arg("-F").arg(framing.record(PANE, &PANE_FIELDS)),
+        Command::display(&framing.record(SERVER, &SERVER_FIELDS), None),
+    ]
+}
+
+/// The same for some panes. tmux answers for another pane when one is gone, so rows have to be checked.
+pub(crate) fn read_some(framing: &Framing, panes: &[u32]) -> Vec<Command> {
+    let format = framing.record(PANE, &PANE_FIELDS);
+    let reads = panes.iter().map(|pane| Command::display(&format, Some(*pane)));
+    reads.chain([Command::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
+}
+
+pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxError> {
+    let server = framing.records(SERVER, answer);
+    let [server] = server.as_slice() else {
+        return Err(TmuxError::Unreadable("the answer is not complete".into()));
+    };
+    let server = parse_server(server).ok_or_else(|| TmuxError::Unreadable("no pid and start time".into()))?;
+    let rows = framing.records(PANE, answer).iter().map(|fields| parse_row(fields)).collect::<Result<_, _>>()?;
+    Ok(Listing { server, rows })
+}
+
+fn parse_server(fields: &[&[u8]]) -> Option<ServerFacts> {
+    let [pid, start_time, version] = fields else { return None };
+    Some(ServerFacts {
+        pid: number(pid)?,
+        start_time: std::str::from_utf8(start_time).ok()?.parse().ok()?,
+        version: String::from_utf8_lossy(version).into_owned(),
+    })
+}
+
+fn parse_row(fields: &[&[u8]]) -> Result<PaneRow, TmuxError> {
+    row_of(fields).ok_or_else(|| {
+        let shown: Vec<_> = fields.iter().take(10).map(|f| f.escape_ascii().to_string()).collect();
+        TmuxError::Unreadable(format!("a pane described as {}", shown.join(" ")))
+    })
+}
+
+fn row_of(fields: &[&[u8]]) -> Option<PaneRow> {
+    let &[
+        session,
+        window,
+        pane,
+        window_index,
+        pane_index,
+        pid,
+        dead,
+        status,
+        signal,
+        tty,
+        session_name,
+        window_name,
+        title,
+    ] = fields
+    else {
+        return None;
+    };
+    Some(PaneRow {
+        session: id(b'$', session)?,
+        session_name: short(session_name),
+        window: id(b'@', window)?,
+        window_index: number(window_index)?,
+        window_name: short(window_name),
+        pane: id(b'%', pane)?,
+        pane_index: number(pane_index)?,
+        pid: number(pid).unwrap_or(0),
+        tty: tty.to_vec(),
+        dead: (dead == b"1").then(|| Dead { status: signed(status), signal: signed(signal) }),
+        title: short(title),
+    })
+}
+
+fn id(sigil: u8, field: &[u8]) -> Option<u32> {
+    number(field.strip_prefix(&[sigil])?)
+}
+
+fn number(field: &[u8]) -> Option<u32> {
+    std::str::from_utf8(field).ok().filter(|s| s.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
+}
+
+fn signed(field: &[u8]) -> Option<i32> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+fn short(text: &[u8]) -> Vec<u8> {
+    if text.len() <= LONGEST_TEXT {
+        return text.to_vec();
+    }
+    let cut = (0..=LONGEST_TEXT).rev().find(|at| text[*at] & 0xC0 != 0x80).unwrap_or(LONGEST_TEXT);
+    [&text[..cut], "…".as_bytes()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn answer(framing: &Framing, rows: &[[&str; 13]], server: Option<[&str; 3]>) -> Vec<u8> {
+        let mut text = String::new();
+        for row in rows {
+            text.push_str(&framing.record(PANE, row));
+            text.push('\n');
+        }
+        if let Some(server) = server {
+            text.push_str(&framing.record(SERVER, &server));
+        }
+        text.into_bytes()
+    }
+
+    const ROW: [&str; 13] = ["$1", "@2", "%3", "0", "1", "42", "0", "", "", "/dev/pts/7", "work", "edit", "a title"];
+
+    #[test]
+    fn a_row_is_read_field_by_field() {
+        let framing = Framing::fresh();
+        let listing = parse(&framing, &answer(&framing, &[ROW], Some(["9", "1700000000", "3.3a"]))).expect("whole");
+        assert_eq!(listing.server, ServerFacts { pid: 9, start_time: 1_700_000_000, version: "3.3a".into() });
+        let row = &listing.rows[0];
+        assert_eq!((row.session, row.window, row.pane, row.pid), (1, 2, 3, 42));
+        assert_eq!((row.session_name.as_slice(), row.title.as_slice()), (&b"work"[..], &b"a title"[..]));
+        assert_eq!(row.dead, None);
+    }
+
+    #[test]
+    fn an_answer_without_its_end_is_refused() {
+        let framing = Framing::fresh();
+        assert!(parse(&framing, &answer(&framing, &[ROW], None)).is_err());
+        assert!(parse(&framing, b"").is_err());
+    }
+
+    #[test]
+    fn a_dead_pane_tells_how() {
+        let framing = Framing::fresh();
+        let mut row = ROW;
+        (row[6], row[8]) = ("1", "9");
+        let listing = parse(&framing, &answer(&framing, &[row], Some(["9", "1", "3.3a"]))).expect("whole");
+        assert_eq!(listing.rows[0].dead, Some(Dead { status: None, signal: Some(9) }));
+    }
+
+    #[test]
+    fn endless_text_is_cut_at_a_character() {
+        let long = "é".repeat(LONGEST_TEXT);
+        let cut = String::from_utf8(short(long.as_bytes())).expect("still UTF-8");
+        assert!(cut.len() <= LONGEST_TEXT + 4 && cut.ends_with("é…"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&Framing::fixed("a"), &bytes);
+        }
+
+        #[test]
+        fn no_field_makes_it_panic(fields in proptest::collection::vec("\\PC{0,12}", 13)) {
+            let fields: Vec<&[u8]> = fields.iter().map(|f| f.as_bytes()).collect();
+            let _ = parse_row(&fields);
+        }
+    }
+}

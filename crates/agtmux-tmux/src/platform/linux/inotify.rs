@@ -1,0 +1,70 @@
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+
+const BUFFER: usize = 16 * 1024;
+
+/// A watch descriptor. The kernel counts them up, so an old one does not come back as another watch.
+pub(super) type Wd = i32;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Event {
+    pub(super) wd: Wd,
+    pub(super) what: ReadFlags,
+}
+
+pub(super) struct Inotify {
+    fd: Arc<OwnedFd>,
+}
+
+impl Inotify {
+    pub(super) fn new() -> io::Result<Self> {
+        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(|errno| match errno {
+            Errno::MFILE => exhausted("inotify instances or open files", "fs.inotify.max_user_instances"),
+            errno => errno.into(),
+        })?;
+        Ok(Self { fd: Arc::new(fd) })
+    }
+
+    /// To wait on; events are read with [`read`](Self::read).
+    pub(super) fn fd(&self) -> Arc<OwnedFd> {
+        self.fd.clone()
+    }
+
+    /// The same inode gives the same descriptor, with the new flags.
+    pub(super) fn add(&self, path: &Path, flags: WatchFlags) -> io::Result<Wd> {
+        inotify::add_watch(&self.fd, path, flags).map_err(|errno| match errno {
+            Errno::NOSPC => exhausted("inotify watches", "fs.inotify.max_user_watches"),
+            errno => errno.into(),
+        })
+    }
+
+    /// The watch may already have ended by itself.
+    pub(super) fn remove(&self, wd: Wd) {
+        let _ = inotify::remove_watch(&self.fd, wd);
+    }
+
+    /// One read's worth of events; `WouldBlock` when there are none.
+    pub(super) fn read(&self) -> io::Result<Vec<Event>> {
+        let mut buffer = [MaybeUninit::uninit(); BUFFER];
+        let mut reader = Reader::new(&self.fd, &mut buffer);
+        let mut events = Vec::new();
+        loop {
+            let event = reader.next()?;
+            events.push(Event { wd: event.wd(), what: event.events() });
+            if reader.is_buffer_empty() {
+                return Ok(events);
+            }
+        }
+    }
+}
+
+fn exhausted(what: &str, setting: &str) -> io::Error {
+    let message = format!("no more {what} for this user: raise the sysctl {setting}");
+    io::Error::new(io::ErrorKind::QuotaExceeded, message)
+}

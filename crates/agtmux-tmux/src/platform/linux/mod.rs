@@ -1,0 +1,16 @@
+//! inotify for terminals, files and directories; pidfd for processes; `/proc` for what runs.
+
+mod inotify;
+mod pidfd;
+mod places;
+mod procfs;
+mod readiness;
+mod selftest;
+mod stat;
+mod terminals;
+#[cfg(test)]
+mod terminals_tests;
+mod watcher;
+
+pub(super) use procfs::ProcFs;
+pub(super) use watcher::open as open_watcher;

@@ -1,0 +1,104 @@
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+use super::{readiness, stat};
+use crate::platform::signals::{Sender, Signal, Token};
+
+pub(super) fn works() -> io::Result<()> {
+    pidfd_open(getpid(), PidfdFlags::NONBLOCK)?;
+    Ok(())
+}
+
+/// One small task per watched process, asleep until the process ends.
+pub(super) struct Processes {
+    runtime: Handle,
+    signals: Sender,
+    watched: Arc<Mutex<HashMap<Token, Watch>>>,
+}
+
+struct Watch {
+    process: (u32, Option<u64>),
+    task: AbortHandle,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Processes {
+    pub(super) fn new(runtime: Handle, signals: Sender) -> Self {
+        Self { runtime, signals, watched: Arc::default() }
+    }
+
+    pub(super) fn watch(&self, token: Token, pid: u32, start: Option<u64>) -> io::Result<()> {
+        let mut watched = lock(&self.watched);
+        if watched.get(&token).is_some_and(|watch| watch.process == (pid, start)) {
+            return Ok(());
+        }
+        watched.remove(&token);
+        let Some(pidfd) = open(pid, start)? else {
+            self.signals.send(Signal::Exited(token));
+            return Ok(());
+        };
+        let task = self.wait_for(pidfd, token)?;
+        watched.insert(token, Watch { process: (pid, start), task });
+        Ok(())
+    }
+
+    pub(super) fn forget(&self, token: Token) {
+        lock(&self.watched).remove(&token);
+    }
+
+    fn wait_for(&self, pidfd: OwnedFd, token: Token) -> io::Result<AbortHandle> {
+        let _runtime = self.runtime.enter();
+        let pidfd = readiness::of(Arc::new(pidfd))?;
+        let (watched, signals) = (self.watched.clone(), self.signals.clone());
+        let task = self.runtime.spawn(async move {
+            // An error here means that the runtime shuts down.
+            if pidfd.readable().await.is_err() {
+                return;
+            }
+            let mut watched = lock(&watched);
+            // The token may have been forgotten, or given to another process, since this task woke up.
+            if watched.get(&token).is_some_and(|watch| Some(watch.task.id()) == tokio::task::try_id()) {
+                watched.remove(&token);
+                signals.send(Signal::Exited(token));
+            }
+        });
+        Ok(task.abort_handle())
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        lock(&self.watched).clear();
+    }
+}
+
+/// `None` when this process is gone.
+fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
+    let pidfd = match pidfd_open(id, PidfdFlags::NONBLOCK) {
+        Ok(pidfd) => pidfd,
+        Err(Errno::SRCH) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    };
+    // Read after opening: the pidfd holds on to whoever has the number now, and this tells whether that is the one
+    // who was meant. What cannot be read is either hidden from us or just ended, and then the pidfd says so.
+    let now_has_it = stat::read(pid).map(|stat| stat.start);
+    let is_another = start.is_some() && now_has_it.is_some() && now_has_it != start;
+    Ok((!is_another).then_some(pidfd))
+}
+
+fn lock(watched: &Mutex<HashMap<Token, Watch>>) -> MutexGuard<'_, HashMap<Token, Watch>> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}

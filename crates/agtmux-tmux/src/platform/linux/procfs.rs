@@ -1,0 +1,184 @@
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use super::stat::{self, Stat};
+use crate::platform::process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
+
+const LONGEST_ARGV: u64 = 64 * 1024;
+const LONGEST_CHILDREN: u64 = 64 * 1024;
+const LONGEST_STATUS: u64 = 16 * 1024;
+const MAX_THREADS: usize = 4096;
+
+pub(in crate::platform) struct ProcFs {
+    /// Whether the kernel lists a thread's children (CONFIG_PROC_CHILDREN).
+    lists_children: bool,
+}
+
+impl ProcFs {
+    pub(in crate::platform) fn works() -> bool {
+        stat::read(std::process::id()).is_some()
+    }
+
+    pub(in crate::platform) fn new() -> Self {
+        Self { lists_children: Path::new("/proc/thread-self/children").exists() }
+    }
+
+    #[cfg(test)]
+    pub(in crate::platform) fn without_children_lists() -> Self {
+        Self { lists_children: false }
+    }
+}
+
+impl ProcessTable for ProcFs {
+    fn foreground_pgrp(&self, pid: u32) -> Option<u32> {
+        stat::read(pid)?.tpgid
+    }
+
+    fn start_time(&self, pid: u32) -> Option<u64> {
+        Some(stat::read(pid)?.start)
+    }
+
+    fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
+        let families = if self.lists_children { Families::Asked } else { Families::scan() };
+        roots.iter().map(|&root| tree(root, &families)).collect()
+    }
+
+    fn cwd(&self, pid: u32) -> Option<PathBuf> {
+        link(pid, "cwd")
+    }
+
+    fn wakeups(&self, pid: u32) -> Option<u64> {
+        let switches = threads(pid).map(|thread| context_switches(&format!("/proc/{pid}/task/{thread}/status")));
+        switches.flatten().reduce(u64::wrapping_add)
+    }
+
+    fn is_stopped(&self, pid: u32) -> bool {
+        stat::read(pid).is_some_and(|stat| stat.is_stopped())
+    }
+}
+
+/// Who is whose child.
+enum Families {
+    /// The kernel is asked for each process.
+    Asked,
+    /// All processes were looked at once.
+    Scanned(HashMap<u32, Vec<u32>>),
+}
+
+impl Families {
+    fn scan() -> Self {
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for stat in numbered_entries("/proc").filter_map(stat::read) {
+            children.entry(stat.ppid).or_default().push(stat.pid);
+        }
+        Self::Scanned(children)
+    }
+
+    fn children(&self, pid: u32) -> Vec<u32> {
+        match self {
+            Self::Asked => threads(pid).flat_map(|thread| children_of_thread(pid, thread)).collect(),
+            Self::Scanned(children) => children.get(&pid).cloned().unwrap_or_default(),
+        }
+    }
+}
+
+fn tree(root: u32, families: &Families) -> Option<PaneProcesses> {
+    let first = stat::read(root)?;
+    let foreground_pgrp = first.tpgid;
+    let mut seen = HashSet::from([root]);
+    let mut waiting = VecDeque::from([first]);
+    let mut processes = Vec::new();
+    while let Some(parent) = waiting.pop_front() {
+        for child in families.children(parent.pid) {
+            // A number may have passed to a stranger since it was listed; a stranger has another parent.
+            let room = processes.len() + waiting.len() + 1 < MAX_TREE;
+            if room && let Some(stat) = stat::read(child).filter(|stat| stat.ppid == parent.pid && seen.insert(child)) {
+                waiting.push_back(stat);
+            }
+        }
+        processes.push(process(parent));
+    }
+    Some(PaneProcesses { foreground_pgrp, processes })
+}
+
+fn process(stat: Stat) -> Process {
+    Process {
+        stopped: stat.is_stopped(),
+        zombie: stat.is_zombie(),
+        argv: argv(stat.pid),
+        exe: link(stat.pid, "exe"),
+        pid: stat.pid,
+        ppid: stat.ppid,
+        pgrp: stat.pgrp,
+        start: stat.start,
+        name: stat.name,
+    }
+}
+
+fn argv(pid: u32) -> Vec<Vec<u8>> {
+    let joined = read_some(&format!("/proc/{pid}/cmdline"), LONGEST_ARGV).unwrap_or_default();
+    split_argv(&joined)
+}
+
+/// Each argument ends with a NUL. Programs that overwrite their title leave many behind.
+fn split_argv(joined: &[u8]) -> Vec<Vec<u8>> {
+    let Some(last) = joined.iter().rposition(|&byte| byte != 0) else { return Vec::new() };
+    joined[..=last].split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Where one of a process's magic links points; `None` where we may not look.
+fn link(pid: u32, name: &str) -> Option<PathBuf> {
+    let target = fs::read_link(format!("/proc/{pid}/{name}")).ok()?;
+    Some(match target.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(path) => PathBuf::from(OsString::from_vec(path.to_vec())),
+        None => target,
+    })
+}
+
+fn threads(pid: u32) -> impl Iterator<Item = u32> {
+    numbered_entries(&format!("/proc/{pid}/task")).take(MAX_THREADS)
+}
+
+fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
+    let list = read_some(&format!("/proc/{pid}/task/{thread}/children"), LONGEST_CHILDREN).unwrap_or_default();
+    list.split(u8::is_ascii_whitespace).filter_map(stat::number).collect()
+}
+
+fn numbered_entries(dir: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(dir).into_iter().flatten();
+    entries.filter_map(|entry| stat::number(entry.ok()?.file_name().as_bytes()))
+}
+
+fn context_switches(status: &str) -> Option<u64> {
+    let status = read_some(status, LONGEST_STATUS)?;
+    let counts = status.split(|&byte| byte == b'\n').filter_map(|line| {
+        let count = line
+            .strip_prefix(b"voluntary_ctxt_switches:")
+            .or_else(|| line.strip_prefix(b"nonvoluntary_ctxt_switches:"))?;
+        stat::number::<u64>(count.trim_ascii())
+    });
+    counts.reduce(u64::wrapping_add)
+}
+
+fn read_some(path: &str, limit: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_arguments_are_kept_and_padding_is_not() {
+        assert_eq!(split_argv(b"a\0\0b c\0"), [b"a".to_vec(), b"".to_vec(), b"b c".to_vec()]);
+        assert_eq!(split_argv(b"title\0\0\0\0"), [b"title".to_vec()]);
+        assert_eq!(split_argv(b"\0\0"), Vec::<Vec<u8>>::new());
+        assert_eq!(split_argv(b""), Vec::<Vec<u8>>::new());
+    }
+}

@@ -1,0 +1,116 @@
+use std::fs::File;
+use std::io::Read as _;
+
+/// The line is about fifty numbers and a name of at most 64 bytes.
+const LONGEST: usize = 2048;
+
+/// What we use of `/proc/<pid>/stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) pid: u32,
+    pub(super) name: Vec<u8>,
+    pub(super) state: u8,
+    pub(super) ppid: u32,
+    pub(super) pgrp: u32,
+    /// The foreground process group of its terminal, if it has one.
+    pub(super) tpgid: Option<u32>,
+    pub(super) start: u64,
+}
+
+impl Stat {
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
+
+    pub(super) fn is_zombie(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+}
+
+pub(super) fn read(pid: u32) -> Option<Stat> {
+    let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+    let mut line = [0; LONGEST];
+    let length = file.read(&mut line).ok()?;
+    parse(&line[..length])
+}
+
+/// `pid (name) state ppid pgrp session tty tpgid … start …`. The name is whatever the process chose: blanks,
+/// parentheses, newlines, any bytes. But only numbers and one letter follow it, so the last `)` is the one that ends it.
+pub(super) fn parse(line: &[u8]) -> Option<Stat> {
+    let open = line.iter().position(|&byte| byte == b'(')?;
+    let close = line.iter().rposition(|&byte| byte == b')')?;
+    let name = line.get(open + 1..close)?.to_vec();
+    let pid = number(line[..open].trim_ascii())?;
+    let mut rest = line[close + 1..].split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+    let state = *rest.next()?.first()?;
+    let ppid = number(rest.next()?)?;
+    let pgrp = number(rest.next()?)?;
+    let tpgid = number(rest.nth(2)?).filter(|&pgrp| pgrp > 0);
+    let start = number(rest.nth(13)?)?;
+    Some(Stat { pid, name, state, ppid, pgrp, tpgid, start })
+}
+
+pub(super) fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(name: &[u8], tpgid: i32) -> Vec<u8> {
+        let mut line = b"4242 (".to_vec();
+        line.extend_from_slice(name);
+        let rest = format!(") S 17 4241 4240 34816 {tpgid} 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654321 10 11 12\n");
+        line.extend_from_slice(rest.as_bytes());
+        line
+    }
+
+    fn expected(name: &[u8]) -> Stat {
+        let start = 987_654_321;
+        Stat { pid: 4242, name: name.to_vec(), state: b'S', ppid: 17, pgrp: 4241, tpgid: Some(4300), start }
+    }
+
+    #[test]
+    fn hostile_names_do_not_move_the_fields() {
+        for name in ["bash", "a) R 1 (b\n", ")", "((", ") ) )", "", "tmux: server", "4242 (x) S 1 1"] {
+            assert_eq!(parse(&line(name.as_bytes(), 4300)), Some(expected(name.as_bytes())), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn no_terminal_means_no_foreground_group() {
+        assert_eq!(parse(&line(b"init", -1)).map(|stat| stat.tpgid), Some(None));
+        assert_eq!(parse(&line(b"init", 0)).map(|stat| stat.tpgid), Some(None));
+    }
+
+    #[test]
+    fn reads_this_very_process() {
+        let own = read(std::process::id()).expect("a running process can read its own stat");
+        assert_eq!(own.pid, std::process::id());
+        assert_eq!(own.ppid, std::os::unix::process::parent_id());
+        assert!(!own.is_zombie() && !own.is_stopped() && own.start > 0);
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_survives(name in proptest::collection::vec(any::<u8>(), 0..64)) {
+            prop_assert_eq!(parse(&line(&name, 4300)), Some(expected(&name)));
+        }
+
+        #[test]
+        fn any_bytes_are_tolerated(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+            let _ = parse(&bytes);
+        }
+
+        #[test]
+        fn a_cut_line_is_none_or_right(cut in 0..100_usize) {
+            let whole = line(b"a) R 1 (b\n", 4300);
+            if let Some(stat) = parse(&whole[..cut.min(whole.len())]) {
+                prop_assert_eq!(stat.ppid, 17);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The table alone, with a clock of our own: what happens exactly while a watch is disarmed.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use super::inotify::Inotify;
+use super::terminals::{REARM, Terminals};
+use crate::platform::signals::{self, Sender, Signal, Signals, Token};
+use crate::platform::tests::pty::Pty;
+
+const A: Token = Token(1);
+const B: Token = Token(2);
+const MS: Duration = Duration::from_millis(1);
+
+struct Bench {
+    inotify: Inotify,
+    terminals: Terminals,
+    sender: Sender,
+    signals: Signals,
+    now: Instant,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (sender, signals) = signals::channel();
+        let inotify = Inotify::new().expect("a free inotify instance");
+        Self { inotify, terminals: Terminals::new(true), sender, signals, now: Instant::now() }
+    }
+
+    fn watch(&mut self, token: Token, pty: &Pty) {
+        self.terminals.watch(&self.inotify, token, &pty.path).expect("a pty can be watched");
+    }
+
+    /// Events of a write are queued before the write returns, so there is nothing to wait for.
+    fn handle_events(&mut self) -> Vec<Signal> {
+        for event in self.inotify.read().unwrap_or_default() {
+            self.terminals.on_event(event, self.now, &self.sender);
+        }
+        self.received()
+    }
+
+    fn after(&mut self, time: Duration) -> Vec<Signal> {
+        self.now += time;
+        self.terminals.rearm_due(&self.inotify, self.now, &self.sender);
+        self.received()
+    }
+
+    fn received(&mut self) -> Vec<Signal> {
+        std::iter::from_fn(|| self.signals.try_recv()).collect()
+    }
+}
+
+#[test]
+fn one_write_gives_a_first_and_a_last_signal() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    assert_eq!(bench.terminals.next_due(), None);
+    pty.write();
+    assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
+    assert_eq!(bench.terminals.next_due(), Some(bench.now + REARM));
+    assert_eq!(bench.after(REARM - MS), []);
+    assert_eq!(bench.after(MS), [Signal::Wrote(A)]);
+    assert_eq!(bench.handle_events(), []);
+    assert_eq!(bench.terminals.next_due(), None);
+}
+
+#[test]
+fn a_steady_writer_gives_one_signal_per_gap() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    let mut signals = 0;
+    for _ in 0..1000 {
+        pty.write();
+        signals += bench.handle_events().len();
+        signals += bench.after(MS).len();
+    }
+    assert_eq!(signals, 1 + 10);
+    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+    assert_eq!(bench.terminals.next_due(), None);
+}
+
+#[test]
+fn a_number_that_passed_on_while_disarmed_is_not_watched() {
+    let (mut bench, old) = (Bench::new(), Pty::open());
+    bench.watch(A, &old);
+    old.write();
+    assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
+    let path = old.path.clone();
+    drop(old);
+    let new = Pty::open_at(&path);
+    bench.watch(B, &new);
+    assert_eq!(bench.after(REARM), [Signal::TerminalGone(A)]);
+    new.write();
+    assert_eq!(bench.handle_events(), [Signal::Wrote(B)]);
+}
+
+#[test]
+fn a_terminal_that_went_while_disarmed_is_gone() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    pty.write();
+    assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
+    drop(pty);
+    assert_eq!(bench.after(REARM), [Signal::TerminalGone(A)]);
+    assert_eq!(bench.terminals.next_due(), None);
+}
+
+#[test]
+fn changed_permissions_do_not_make_another_terminal() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    pty.write();
+    assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
+    std::fs::set_permissions(&pty.path, Permissions::from_mode(0o600)).expect("our own terminal");
+    pty.write();
+    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+}
+
+#[test]
+fn somebody_else_closing_it_is_a_hint_only() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    drop(std::fs::OpenOptions::new().write(true).open(&pty.path).expect("our own terminal"));
+    assert_eq!(bench.handle_events(), [Signal::TerminalGone(A)]);
+    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+    bench.after(REARM);
+    pty.write();
+    assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
+}
+
+#[test]
+fn lost_events_leave_no_watch_disarmed() {
+    let (mut bench, pty, quiet) = (Bench::new(), Pty::open(), Pty::open());
+    bench.watch(A, &pty);
+    bench.watch(B, &quiet);
+    pty.write();
+    bench.inotify.read().expect("the events that are lost");
+    bench.terminals.rearm_all(&bench.inotify, bench.now, &bench.sender);
+    assert_eq!(bench.received().len(), 2);
+    assert_eq!(bench.after(REARM), []);
+    for (token, pty) in [(A, &pty), (B, &quiet)] {
+        pty.write();
+        assert_eq!(bench.handle_events(), [Signal::Wrote(token)]);
+    }
+}
+
+#[test]
+fn a_forgotten_terminal_is_neither_due_nor_watched() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    pty.write();
+    bench.handle_events();
+    bench.terminals.forget(&bench.inotify, A);
+    assert_eq!(bench.terminals.next_due(), None);
+    bench.watch(A, &pty);
+    pty.write();
+    bench.terminals.forget(&bench.inotify, A);
+    assert_eq!(bench.handle_events(), []);
+}

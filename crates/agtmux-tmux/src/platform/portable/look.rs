@@ -1,0 +1,144 @@
+//! What a watched thing looks like now, compared with how it looked last time.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use crate::platform::signals::{Signal, Token};
+use crate::platform::tty::Terminal;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Terminal,
+    Process,
+    File,
+    Dir,
+}
+
+impl Kind {
+    pub(super) fn signal(self) -> fn(Token) -> Signal {
+        match self {
+            Self::Terminal => Signal::TerminalGone,
+            Self::Process => Signal::Exited,
+            Self::File => Signal::FileGrew,
+            Self::Dir => Signal::DirChanged,
+        }
+    }
+}
+
+pub(super) enum Watched {
+    Terminal { path: PathBuf, terminal: Terminal },
+    Process { pid: u32, start: Option<u64> },
+    File { path: PathBuf, look: FileLook },
+    Dir { path: PathBuf, look: DirLook },
+}
+
+pub(super) enum Change {
+    None,
+    Changed,
+    Gone,
+}
+
+impl Watched {
+    pub(super) fn terminal(path: &Path) -> io::Result<Self> {
+        Ok(Self::Terminal { path: path.into(), terminal: Terminal::at(path)? })
+    }
+
+    pub(super) fn file(path: &Path) -> io::Result<Self> {
+        Ok(Self::File { path: path.into(), look: FileLook::at(path)? })
+    }
+
+    pub(super) fn dir(path: &Path) -> io::Result<Self> {
+        Ok(Self::Dir { path: path.into(), look: DirLook::at(path)? })
+    }
+
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Terminal { terminal, .. }, Self::Terminal { terminal: other, .. }) => terminal.is(other),
+            (Self::Process { pid, start }, Self::Process { pid: other_pid, start: other_start }) => {
+                (pid, start) == (other_pid, other_start)
+            }
+            (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
+            (Self::Dir { path, .. }, Self::Dir { path: other, .. }) => path == other,
+            _ => false,
+        }
+    }
+
+    pub(super) fn look_again(&mut self) -> Change {
+        match self {
+            Self::Terminal { path, terminal } => {
+                let same = Terminal::at(path).is_ok_and(|now| now.is(terminal));
+                if same { Change::None } else { Change::Gone }
+            }
+            Self::Process { pid, .. } => {
+                if is_alive(*pid) {
+                    Change::None
+                } else {
+                    Change::Gone
+                }
+            }
+            Self::File { path, look } => compare(look, FileLook::at(path)),
+            Self::Dir { path, look } => compare(look, DirLook::at(path)),
+        }
+    }
+}
+
+fn compare<Look: PartialEq>(before: &mut Look, now: io::Result<Look>) -> Change {
+    match now {
+        Ok(now) if now == *before => Change::None,
+        Ok(now) => {
+            *before = now;
+            Change::Changed
+        }
+        Err(_) => Change::Gone,
+    }
+}
+
+/// True also for a process that nobody has waited for yet.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    test_kill_process(pid) != Err(Errno::SRCH)
+}
+
+#[derive(PartialEq, Eq)]
+pub(super) struct FileLook {
+    identity: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl FileLook {
+    fn at(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            let message = format!("{} is not a plain file", path.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        Ok(Self {
+            identity: (metadata.dev(), metadata.ino()),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        })
+    }
+}
+
+/// The time alone is too coarse on some file systems, and the names alone miss an entry that was replaced.
+#[derive(PartialEq, Eq)]
+pub(super) struct DirLook {
+    modified: (i64, i64),
+    names: Vec<OsString>,
+}
+
+impl DirLook {
+    fn at(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        let mut names: Vec<_> =
+            std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+        names.sort_unstable();
+        Ok(Self { modified: (metadata.mtime(), metadata.mtime_nsec()), names })
+    }
+}

@@ -1,0 +1,9 @@
+//! What every Unix can do: `ps` for what runs, and looking again once a second for everything else.
+
+mod look;
+mod poll;
+mod ps;
+mod rows;
+
+pub(super) use poll::{INTERVAL, PollingWatcher};
+pub(super) use ps::Ps;

@@ -1,0 +1,83 @@
+//! The same conditions for all implementations, on real terminals, processes and files.
+
+#[cfg(target_os = "linux")]
+mod cost;
+mod places;
+mod processes;
+#[cfg(target_os = "linux")]
+pub(super) mod pty;
+#[cfg(target_os = "linux")]
+mod terminals;
+mod trees;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::portable::{PollingWatcher, Ps};
+use super::{Options, Platform, ProcessTable, Signal, Signals, Watcher, open, signals};
+
+/// Long enough for a machine that is busy with something else. A test that works does not wait for it.
+pub(super) const DEADLINE: Duration = Duration::from_secs(30);
+
+struct Bench {
+    watcher: Arc<dyn Watcher>,
+    signals: Signals,
+    processes: Arc<dyn ProcessTable>,
+}
+
+impl Bench {
+    fn native() -> Self {
+        Self::open(Options::default())
+    }
+
+    fn open(options: Options) -> Self {
+        let Platform { watcher, signals, processes } = open(options).expect("the platform opens");
+        Self { watcher, signals, processes }
+    }
+
+    fn portable() -> Self {
+        let (sender, signals) = signals::channel();
+        let runtime = tokio::runtime::Handle::current();
+        let watcher = Arc::new(PollingWatcher::start(&runtime, sender, Duration::from_millis(20)));
+        Self { watcher, signals, processes: Arc::new(Ps::default()) }
+    }
+
+    async fn next(&mut self) -> Signal {
+        let next = tokio::time::timeout(DEADLINE, self.signals.recv()).await;
+        next.expect("a signal before the deadline").expect("the watcher is open")
+    }
+
+    /// All signals up to and with this one.
+    async fn until(&mut self, wanted: Signal) -> Vec<Signal> {
+        let mut seen = Vec::new();
+        while seen.last() != Some(&wanted) {
+            seen.push(self.next().await);
+        }
+        seen
+    }
+}
+
+/// Looks again until there is an answer.
+async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(answer) = look() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "not before the deadline: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+macro_rules! on_each_platform {
+    ($($test:ident),* $(,)?) => {
+        #[cfg(target_os = "linux")]
+        mod native {
+            $(#[tokio::test] async fn $test() { super::$test(crate::platform::tests::Bench::native()).await })*
+        }
+        mod portable {
+            $(#[tokio::test] async fn $test() { super::$test(crate::platform::tests::Bench::portable()).await })*
+        }
+    };
+}
+use on_each_platform;

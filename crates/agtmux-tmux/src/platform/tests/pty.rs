@@ -1,0 +1,66 @@
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+
+use super::DEADLINE;
+
+/// A terminal with nobody at it.
+pub(in crate::platform) struct Pty {
+    pub(in crate::platform) path: PathBuf,
+    slave: File,
+    master: OwnedFd,
+}
+
+impl Pty {
+    pub(in crate::platform) fn open() -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a free pty");
+        unlockpt(&master).expect("our own pty");
+        let name = ptsname(&master, Vec::new()).expect("a pty has a name");
+        let path = PathBuf::from(OsStr::from_bytes(name.as_bytes()));
+        let flags = i32::try_from(OFlags::NOCTTY.bits()).expect("a small flag");
+        let slave = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path).expect("our own pty");
+        Self { path, slave, master }
+    }
+
+    /// The number is free again as soon as its terminal is closed, but other tests want it as well.
+    pub(in crate::platform) fn open_at(path: &Path) -> Self {
+        let deadline = Instant::now() + DEADLINE;
+        let mut others = Vec::new();
+        loop {
+            let pty = Self::open();
+            if pty.path == path {
+                return pty;
+            }
+            others.push(pty);
+            if others.len() > 64 {
+                others.clear();
+            }
+            assert!(Instant::now() < deadline, "{} was not free before the deadline", path.display());
+        }
+    }
+
+    pub(in crate::platform) fn write(&self) {
+        (&self.slave).write_all(b"x").expect("room in the pty");
+        // Somebody must read, or a long test fills it up.
+        let mut read = [0; 64];
+        rustix::io::read(&self.master, &mut read).expect("what was just written");
+    }
+
+    pub(in crate::platform) fn type_and_read_line(&self) {
+        rustix::io::write(&self.master, b"y\n").expect("room in the pty");
+        let mut line = [0; 64];
+        (&self.slave).read(&mut line).expect("the line just typed");
+    }
+
+    pub(in crate::platform) fn stdio(&self) -> File {
+        self.slave.try_clone().expect("a free descriptor")
+    }
+}

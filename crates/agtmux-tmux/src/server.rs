@@ -1,0 +1,137 @@
+//! One tmux server: its socket, and how it is asked.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+
+use crate::command::{Command, Framing, chain};
+use crate::listing::{self, Listing};
+use crate::version::Version;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TmuxError {
+    #[error("'{0}' is not installed")]
+    NotInstalled(String),
+    #[error("tmux could not be started: {0}")]
+    Spawn(String),
+    #[error("no server listens on its socket")]
+    NoServer,
+    #[error("the server did not answer within {0:?}")]
+    Timeout(Duration),
+    #[error("tmux said: {0}")]
+    Failed(String),
+    #[error("tmux answered with something that is no listing: {0}")]
+    Unreadable(String),
+}
+
+/// More than any listing has; a server that sends more is not answering our question.
+const LARGEST_ANSWER: u64 = 64 << 20;
+
+#[derive(Debug, Clone)]
+pub struct TmuxServer {
+    program: PathBuf,
+    socket: PathBuf,
+    timeout: Duration,
+}
+
+impl TmuxServer {
+    pub fn new(program: impl Into<PathBuf>, socket: impl Into<PathBuf>, timeout: Duration) -> Self {
+        Self { program: program.into(), socket: socket.into(), timeout }
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Every pane, in one call.
+    pub async fn list(&self) -> Result<Listing, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&listing::list_all(&framing)).await?;
+        listing::parse(&framing, &answer)
+    }
+
+    /// Some panes, in one call. Panes that are gone are missing from the answer.
+    pub async fn read(&self, panes: &[u32]) -> Result<Listing, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&listing::read_some(&framing, panes)).await?;
+        let mut listing = listing::parse(&framing, &answer)?;
+        let mut wanted: std::collections::BTreeSet<u32> = panes.iter().copied().collect();
+        listing.rows.retain(|row| wanted.remove(&row.pane));
+        Ok(listing)
+    }
+
+    /// Runs the commands in order in one call; the first that fails ends it.
+    pub async fn run(&self, commands: &[Command]) -> Result<Vec<u8>, TmuxError> {
+        let output = self.exec(commands).await?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        Err(complaint(&String::from_utf8_lossy(&output.stderr)))
+    }
+
+    async fn exec(&self, commands: &[Command]) -> Result<Output, TmuxError> {
+        // -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
+        let mut child = tokio::process::Command::new(&self.program)
+            .args(["-u", "-N", "-S"])
+            .arg(&self.socket)
+            .args(chain(commands))
+            .env_remove("TMUX")
+            .env_remove("TMUX_PANE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| spawn_error(&self.program, &error))?;
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let all = async {
+            let (stdout, stderr) = tokio::join!(read_bounded(&mut out), read_bounded(&mut err));
+            let status = child.wait().await.map_err(|e| TmuxError::Spawn(e.to_string()))?;
+            Ok(Output { status, stdout: stdout?, stderr: stderr? })
+        };
+        tokio::time::timeout(self.timeout, all).await.unwrap_or(Err(TmuxError::Timeout(self.timeout)))
+    }
+
+    /// The version of the program, which is not always that of the server.
+    pub async fn program_version(program: &Path) -> Result<Version, TmuxError> {
+        let output = tokio::process::Command::new(program)
+            .arg("-V")
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .map_err(|error| spawn_error(program, &error))?;
+        Ok(Version::parse(&String::from_utf8_lossy(&output.stdout)))
+    }
+}
+
+async fn read_bounded(from: &mut Option<impl tokio::io::AsyncRead + Unpin>) -> Result<Vec<u8>, TmuxError> {
+    let mut bytes = Vec::new();
+    if let Some(from) = from {
+        let read = from.take(LARGEST_ANSWER).read_to_end(&mut bytes).await;
+        read.map_err(|e| TmuxError::Unreadable(e.to_string()))?;
+    }
+    if bytes.len() as u64 >= LARGEST_ANSWER {
+        return Err(TmuxError::Unreadable(format!("more than {} MiB", LARGEST_ANSWER >> 20)));
+    }
+    Ok(bytes)
+}
+
+fn spawn_error(program: &Path, error: &std::io::Error) -> TmuxError {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        TmuxError::NotInstalled(program.display().to_string())
+    } else {
+        TmuxError::Spawn(error.to_string())
+    }
+}
+
+fn complaint(stderr: &str) -> TmuxError {
+    let text = stderr.trim();
+    let gone = ["no server running", "error connecting", "server exited", "lost server"];
+    if gone.iter().any(|words| text.contains(words)) {
+        return TmuxError::NoServer;
+    }
+    TmuxError::Failed(if text.is_empty() { "nothing, and failed".into() } else { text.chars().take(500).collect() })
+}

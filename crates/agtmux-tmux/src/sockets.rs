@@ -1,0 +1,92 @@
+//! Where tmux servers listen.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// A directory in which tmux puts the sockets of one user.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketDir(PathBuf);
+
+impl SocketDir {
+    /// `$TMUX_TMPDIR` (or /tmp) and the user's own folder in it, as tmux does it.
+    pub fn below(tmpdir: Option<&OsStr>) -> Self {
+        let base = tmpdir.map(Path::new).filter(|p| p.is_absolute()).unwrap_or(Path::new("/tmp"));
+        Self(base.join(format!("tmux-{}", rustix::process::geteuid().as_raw())))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Our own sockets in it, dead or alive. A directory that is not ours has none.
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let ours = |meta: &fs::Metadata| meta.uid() == rustix::process::geteuid().as_raw();
+        if !fs::symlink_metadata(&self.0).is_ok_and(|meta| meta.is_dir() && ours(&meta)) {
+            return Vec::new();
+        }
+        let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
+        let mut sockets: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| own_socket(p)).collect();
+        sockets.sort();
+        sockets
+    }
+}
+
+/// Whether this is a socket that belongs to us. Links are not followed.
+pub fn own_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|meta| meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// Whether somebody listens there. tmux takes the short connection for a client that left at once.
+pub fn is_listening(path: &Path) -> bool {
+    UnixStream::connect(path).is_ok()
+}
+
+/// The process that listens there, also one that does not answer.
+pub fn listener_pid(path: &Path) -> Option<u32> {
+    let stream = UnixStream::connect(path).ok()?;
+    let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+/// The socket in a value of `$TMUX`: `path,pid,session`. The path itself may contain commas.
+pub fn socket_of_tmux_variable(value: &str) -> Option<PathBuf> {
+    let mut parts = value.rsplitn(3, ',');
+    let (session, pid, path) = (parts.next()?, parts.next()?, parts.next()?);
+    let numeric = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    (numeric(session) && numeric(pid)).then(|| PathBuf::from(path)).filter(|p| p.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn the_tmux_variable_names_a_socket() {
+        assert_eq!(socket_of_tmux_variable("/tmp/tmux-0/default,123,0"), Some("/tmp/tmux-0/default".into()));
+        assert_eq!(socket_of_tmux_variable("/tmp/a,b/s,1,2"), Some("/tmp/a,b/s".into()));
+        for bad in ["", "/x", "rel,1,2", "/x,1", "/x,-1,2", "/x,a,b"] {
+            assert_eq!(socket_of_tmux_variable(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_sockets_of_ours_count() {
+        let base = tempfile::tempdir().expect("a directory");
+        let dir = SocketDir::below(Some(base.path().as_os_str()));
+        assert!(dir.sockets().is_empty(), "the directory is not there yet");
+        fs::create_dir(dir.path()).expect("made");
+        fs::write(dir.path().join("plain"), "").expect("written");
+        let socket = dir.path().join("default");
+        let listener = UnixListener::bind(&socket).expect("bound");
+        std::os::unix::fs::symlink(&socket, dir.path().join("link")).expect("linked");
+        assert_eq!(dir.sockets(), [socket.clone()]);
+        assert!(is_listening(&socket));
+        drop(listener);
+        assert!(!is_listening(&socket));
+    }
+}

@@ -1,0 +1,58 @@
+//! Which tmux this is.
+
+use std::fmt;
+
+/// The oldest tmux that has everything we use.
+pub const MINIMUM: Version = Version { major: 3, minor: 2 };
+
+/// `3.3a` is 3.3 to us: letters are bug-fix releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    pub major: u32,
+    pub minor: u32,
+}
+
+impl Version {
+    /// From `tmux -V` or `#{version}`: `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5`, `master`. What has no number in
+    /// it is a development build and counts as new.
+    pub fn parse(text: &str) -> Self {
+        let text = text.trim().trim_start_matches("tmux ").trim_start_matches("next-");
+        if text.starts_with("openbsd-") {
+            return Self { major: u32::MAX, minor: 0 };
+        }
+        let mut parts = text.split('.').map(|part| {
+            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse::<u32>().ok()
+        });
+        match (parts.next().flatten(), parts.next().flatten()) {
+            (Some(major), minor) => Self { major, minor: minor.unwrap_or(0) },
+            (None, _) => Self { major: u32::MAX, minor: 0 },
+        }
+    }
+
+    pub fn is_supported(self) -> bool {
+        self >= MINIMUM
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_as_tmux_prints_them() {
+        assert_eq!(Version::parse("tmux 3.3a\n"), Version { major: 3, minor: 3 });
+        assert_eq!(Version::parse("next-3.7"), Version { major: 3, minor: 7 });
+        assert!(!Version::parse("tmux 3.1c").is_supported());
+        assert!(!Version::parse("2.9").is_supported());
+        assert!(Version::parse("3.2a").is_supported());
+        assert!(Version::parse("master").is_supported());
+        assert!(Version::parse("tmux openbsd-7.5").is_supported());
+    }
+}
