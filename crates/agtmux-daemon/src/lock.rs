@@ -1,0 +1,33 @@
+//! One daemon per user: whoever holds the lock owns the socket and the database.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::process::{Flock, FlockType, fcntl_getlk};
+
+/// Held until it is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    // Closing any handle of the file in this process would give up the lock: there is only this one.
+    _file: File,
+}
+
+/// `None` when another process holds it.
+pub(crate) fn acquire(path: &Path) -> io::Result<Option<Lock>> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(Lock { _file: file })),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The process that holds the lock. The kernel knows it; nothing that could be out of date is read.
+pub fn holder(path: &Path) -> Option<u32> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let lock = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??;
+    u32::try_from(lock.pid?.as_raw_nonzero().get()).ok()
+}

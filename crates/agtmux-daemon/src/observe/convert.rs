@@ -1,0 +1,42 @@
+//! From tmux's words to the fleet's.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use agtmux_core::fleet::{Death, PaneRow};
+use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, SessionId, TargetName, WindowId};
+use agtmux_core::text;
+use agtmux_tmux::{ServerFacts, SocketDir};
+
+pub(super) fn row(row: agtmux_tmux::PaneRow) -> PaneRow {
+    PaneRow {
+        session: SessionId(row.session),
+        session_name: text::from_bytes(&row.session_name),
+        window: WindowId(row.window),
+        window_index: row.window_index,
+        window_name: text::from_bytes(&row.window_name),
+        pane: PaneId(row.pane),
+        pane_index: row.pane_index,
+        pid: row.pid,
+        tty: text::from_bytes(&row.tty),
+        dead: row.dead.map(|d| Death { status: d.status, signal: d.signal }),
+        title: text::from_bytes(&row.title),
+    }
+}
+
+pub(super) fn generation(server: &ServerFacts) -> Generation {
+    Generation { pid: server.pid, start_time: server.start_time }
+}
+
+/// The socket's name where people look for it, its whole path elsewhere.
+pub(super) fn server_key(socket: &Path, usual: &SocketDir) -> ServerKey {
+    let name = match socket.file_name() {
+        Some(name) if socket.parent() == Some(usual.path()) => text::from_bytes(name.as_bytes()),
+        _ => path(socket),
+    };
+    ServerKey { target: TargetName::local(), server: ServerName::new(name) }
+}
+
+pub(super) fn path(path: &Path) -> String {
+    text::from_bytes(path.as_os_str().as_bytes())
+}

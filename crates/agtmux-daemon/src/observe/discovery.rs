@@ -1,0 +1,257 @@
+//! Which servers there are: every live socket in the user's tmux directory, those in the configuration, and any that a
+//! caller brings along.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agtmux_agents::Registry;
+use agtmux_api::config::Config;
+use agtmux_api::wire::ServerHealth;
+use agtmux_core::fleet::{Fleet, Observation, OutageCode};
+use agtmux_core::ids::{Generation, ServerKey, TargetName};
+use agtmux_tmux::platform::{self, Options};
+use agtmux_tmux::{MINIMUM, SocketDir, TmuxError, TmuxServer, is_listening, own_socket, socket_of_tmux_variable};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::Senses;
+use super::convert;
+use super::server::ServerObserver;
+use super::switchboard::{Notice, Notices, Switchboard, Watch};
+use crate::engine::EngineHandle;
+
+/// A directory that cannot be watched, for instance because it is not there yet, is looked into this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long the start waits for the first answers. A server that is slower is shown when it comes.
+const FIRST_ANSWERS: Duration = Duration::from_millis(1500);
+
+#[derive(Clone)]
+pub(crate) struct Discovery(Arc<Inner>);
+
+struct Inner {
+    senses: Arc<Senses>,
+    usual: SocketDir,
+    places: Mutex<Places>,
+    /// Somebody named a new place.
+    named: Notify,
+}
+
+#[derive(Default)]
+struct Places {
+    dirs: BTreeSet<SocketDir>,
+    /// Named by the configuration.
+    sockets: BTreeSet<PathBuf>,
+    /// Named by callers: forgotten when they are gone.
+    brought: BTreeSet<PathBuf>,
+    observed: HashMap<PathBuf, Observed>,
+    retired: bool,
+}
+
+struct Observed {
+    notices: Notices,
+    report: watch::Receiver<Option<ServerHealth>>,
+    task: JoinHandle<()>,
+}
+
+impl Discovery {
+    /// Finds what is there and waits for its first listing, so that the first answer of the daemon is a true one.
+    pub(crate) async fn start(
+        config: Config,
+        hook_dir: PathBuf,
+        engine: EngineHandle,
+        remembered: &Fleet,
+    ) -> io::Result<Self> {
+        let platform = platform::open(Options { pty_events: config.tmux.pty_events, force_portable: false })?;
+        let switchboard = Switchboard::new(platform.watcher);
+        tokio::spawn(switchboard.clone().connect(platform.signals));
+        let usual = SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref());
+        let places = Places {
+            dirs: BTreeSet::from([usual.clone()]),
+            sockets: config.tmux.sockets.iter().cloned().collect(),
+            ..Places::default()
+        };
+        let senses = Arc::new(Senses {
+            config,
+            hook_dir,
+            engine,
+            switchboard,
+            processes: platform.processes,
+            registry: Registry::builtin(),
+        });
+        let discovery = Self(Arc::new(Inner { senses, usual, places: Mutex::new(places), named: Notify::new() }));
+        discovery.first_look(remembered).await;
+        tokio::spawn(discovery.clone().keep_looking());
+        Ok(discovery)
+    }
+
+    async fn first_look(&self, remembered: &Fleet) {
+        self.check_program().await;
+        let known: HashMap<ServerKey, Generation> =
+            remembered.servers().map(|(key, server)| (key.clone(), server.generation)).collect();
+        self.look(&known);
+        let found: BTreeSet<ServerKey> =
+            self.places().observed.keys().map(|socket| convert::server_key(socket, &self.0.usual)).collect();
+        for key in known.into_keys().filter(|key| !found.contains(key)) {
+            self.0.senses.engine.observe(Observation::ServerGone { server: key }).await;
+        }
+        let mut answers: JoinSet<()> = JoinSet::new();
+        for observed in self.places().observed.values() {
+            let mut report = observed.report.clone();
+            answers.spawn(async move { drop(report.wait_for(Option::is_some).await) });
+        }
+        let all = async { while answers.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(FIRST_ANSWERS, all).await;
+        self.0.senses.engine.settle().await;
+    }
+
+    /// A tmux that is missing or too old is worth a word even when no server runs.
+    async fn check_program(&self) {
+        let fault = match TmuxServer::program_version(&self.0.senses.config.tmux.program).await {
+            Ok(version) if version.is_supported() => None,
+            Ok(version) => {
+                let message = format!("the installed tmux is {version}; agtmux needs {MINIMUM} or newer");
+                Some((OutageCode::TmuxTooOld, message))
+            }
+            Err(error @ TmuxError::NotInstalled(_)) => Some((OutageCode::TmuxNotInstalled, error.to_string())),
+            Err(error) => Some((OutageCode::ListingFailed, error.to_string())),
+        };
+        let outage = Observation::TargetOutage { target: TargetName::local(), outage: fault };
+        self.0.senses.engine.observe(outage).await;
+    }
+
+    async fn keep_looking(self) {
+        let (to, mut notices) = mpsc::unbounded_channel();
+        let senses = self.0.senses.clone();
+        let terminals = senses.switchboard.dir(Path::new("/dev/pts"), &to, Notice::Terminals);
+        let _terminals = terminals.inspect_err(|error| tracing::debug!(%error, "new terminals go unnoticed"));
+        let mut watches: HashMap<SocketDir, Watch> = HashMap::new();
+        loop {
+            let dirs = self.places().dirs.clone();
+            watches.retain(|dir, _| dir.path().is_dir());
+            for dir in &dirs {
+                if !watches.contains_key(dir)
+                    && let Ok(watch) = senses.switchboard.dir(dir.path(), &to, Notice::Sockets)
+                {
+                    watches.insert(dir.clone(), watch);
+                }
+            }
+            // After the watches stand: what came before them is found now, what comes later is told.
+            self.look(&HashMap::new());
+            tokio::select! {
+                notice = notices.recv() => match notice {
+                    None => return,
+                    Some(Notice::Terminals) => self.tell(&Notice::Terminals),
+                    Some(_) => {}
+                },
+                () = self.0.named.notified() => {}
+                () = tokio::time::sleep(LOOK_AGAIN), if watches.len() < dirs.len() || self.has_dead_sockets() => {}
+            }
+        }
+    }
+
+    /// Begins to observe every live server that is not observed yet.
+    fn look(&self, known: &HashMap<ServerKey, Generation>) {
+        let mut places = self.places();
+        if places.retired {
+            return;
+        }
+        let Places { dirs, observed, brought, .. } = &mut *places;
+        observed.retain(|_, observed| !observed.task.is_finished());
+        dirs.retain(|dir| *dir == self.0.usual || dir.path().is_dir());
+        brought.retain(|socket| observed.contains_key(socket) || is_listening(socket));
+        let in_dirs = places.dirs.iter().flat_map(SocketDir::sockets);
+        let named = places.sockets.iter().chain(&places.brought).filter(|socket| own_socket(socket)).cloned();
+        let sockets: BTreeSet<PathBuf> = in_dirs.chain(named).collect();
+        for socket in sockets {
+            if !places.observed.contains_key(&socket) && is_listening(&socket) {
+                let observed = self.observe(&socket, known);
+                places.observed.insert(socket, observed);
+            }
+        }
+    }
+
+    fn observe(&self, socket: &Path, known: &HashMap<ServerKey, Generation>) -> Observed {
+        let senses = self.0.senses.clone();
+        let key = convert::server_key(socket, &self.0.usual);
+        let tmux = TmuxServer::new(&senses.config.tmux.program, socket, senses.config.tmux.command_timeout.0);
+        let generation = known.get(&key).copied();
+        tracing::info!(server = %key.server, "watching a tmux server");
+        let (observer, notices, report) = ServerObserver::new(senses, key, tmux, generation);
+        Observed { notices, report, task: tokio::spawn(observer.run()) }
+    }
+
+    /// A socket in the configuration that is not there yet may come at any time, in any directory.
+    fn has_dead_sockets(&self) -> bool {
+        let places = self.places();
+        places.sockets.iter().any(|socket| !places.observed.get(socket).is_some_and(|o| !o.task.is_finished()))
+    }
+
+    /// A caller's `$TMUX` and `$TMUX_TMPDIR`. What is new in them is watched from now on.
+    pub(crate) async fn caller(&self, tmux: Option<String>, tmpdir: Option<String>) {
+        let socket = tmux.as_deref().and_then(socket_of_tmux_variable).filter(|socket| own_socket(socket));
+        let dir = tmpdir.as_deref().map(|dir| SocketDir::below(Some(OsStr::new(dir))));
+        let dir = dir.filter(|dir| dir.path().is_dir());
+        let fresh = {
+            let mut places = self.places();
+            let new_dir = dir.is_some_and(|dir| places.dirs.insert(dir));
+            let new_socket = socket.is_some_and(|s| !places.observed.contains_key(&s) && places.brought.insert(s));
+            new_dir || new_socket
+        };
+        if fresh {
+            // The caller wants to see its own server: look now, and wait until it has answered once.
+            self.first_look_at_new().await;
+            self.0.named.notify_one();
+        }
+    }
+
+    async fn first_look_at_new(&self) {
+        self.look(&HashMap::new());
+        let mut reports: Vec<_> = self.places().observed.values().map(|o| o.report.clone()).collect();
+        reports.retain(|report| report.borrow().is_none());
+        let all = async {
+            for mut report in reports {
+                let _ = report.wait_for(Option::is_some).await;
+            }
+        };
+        let _ = tokio::time::timeout(FIRST_ANSWERS, all).await;
+        self.0.senses.engine.settle().await;
+    }
+
+    fn tell(&self, notice: &Notice) {
+        for observed in self.places().observed.values() {
+            let _ = observed.notices.send(notice.clone());
+        }
+    }
+
+    pub(crate) fn servers(&self) -> Vec<ServerHealth> {
+        let places = self.places();
+        let alive = places.observed.values().filter(|o| !o.task.is_finished());
+        let mut servers: Vec<ServerHealth> = alive.filter_map(|o| o.report.borrow().clone()).collect();
+        servers.sort_by(|a, b| (&a.target, &a.server).cmp(&(&b.target, &b.server)));
+        servers
+    }
+
+    /// Puts the hooks away and ends every observer.
+    pub(crate) async fn retire(&self) {
+        let observed: Vec<Observed> = {
+            let mut places = self.places();
+            places.retired = true;
+            places.observed.drain().map(|(_, observed)| observed).collect()
+        };
+        for one in &observed {
+            let _ = one.notices.send(Notice::Retire);
+        }
+        for one in observed {
+            let _ = one.task.await;
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.0.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,99 @@
+//! Our hooks in one server, and what they noted.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agtmux_core::ids::ServerKey;
+use agtmux_tmux::TmuxServer;
+use agtmux_tmux::hooks::{Hooks, Note, Notes};
+
+use super::Senses;
+use super::switchboard::{Notice, Notices, Watch};
+
+pub(super) struct Hooking {
+    hooks: Hooks,
+    notes: Notes,
+    note_file: PathBuf,
+    _watch: Watch,
+    /// The sessions for which the hooks were last checked.
+    sessions: Vec<u32>,
+    checked_at: Option<Instant>,
+    installed: bool,
+}
+
+/// A user may give a session hooks of its own at any time, and nothing tells of it.
+const CHECK_AGAIN: Duration = Duration::from_secs(60);
+
+impl Hooking {
+    /// `None` where hooks are switched off or cannot be used; changes are then seen by looking.
+    pub(super) fn prepare(senses: &Arc<Senses>, key: &ServerKey, to: &Notices) -> Option<Self> {
+        if !senses.config.tmux.hooks {
+            return None;
+        }
+        let note_file = senses.hook_dir.join(format!("{}.notes", file_name(key)));
+        let Some(hooks) = Hooks::new(&note_file) else {
+            tracing::warn!(path = %note_file.display(), "no hooks: this path cannot stand in a tmux command");
+            return None;
+        };
+        let notes = Notes::open(&note_file).inspect_err(|error| tracing::warn!(%error, "no hooks: no file for notes"));
+        let watch = senses.switchboard.file(&note_file, to, Notice::Hooked);
+        let watch = watch.inspect_err(|error| tracing::warn!(%error, "no hooks: their notes cannot be watched"));
+        Some(Self {
+            hooks,
+            notes: notes.ok()?,
+            note_file,
+            _watch: watch.ok()?,
+            sessions: Vec::new(),
+            checked_at: None,
+            installed: false,
+        })
+    }
+
+    pub(super) fn installed(&self) -> bool {
+        self.installed
+    }
+
+    /// A new server has none of our hooks, and a new session may hide them.
+    pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) {
+        let recent = self.checked_at.is_some_and(|at| at.elapsed() < CHECK_AGAIN);
+        if self.installed && !new_server && recent && sessions == self.sessions {
+            return;
+        }
+        self.checked_at = Some(Instant::now());
+        match self.hooks.install(tmux).await {
+            Ok(()) => (self.installed, self.sessions) = (true, sessions),
+            Err(error) => {
+                self.installed = false;
+                tracing::warn!(%error, "hooks could not be set");
+            }
+        }
+    }
+
+    pub(super) fn fresh(&mut self) -> Vec<Note> {
+        self.notes.fresh().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the notes of the hooks cannot be read");
+            Vec::new()
+        })
+    }
+
+    /// The server is gone, and our hooks with it.
+    pub(super) fn forget(&mut self) {
+        self.installed = false;
+        let _ = std::fs::remove_file(&self.note_file);
+    }
+
+    pub(super) async fn remove(&self, tmux: &TmuxServer) {
+        if let Err(error) = self.hooks.remove(tmux).await {
+            tracing::warn!(%error, "hooks could not be removed; the next start removes them");
+            return;
+        }
+        let _ = std::fs::remove_file(&self.note_file);
+    }
+}
+
+/// The same for the same server after a restart, and only plain characters.
+fn file_name(key: &ServerKey) -> String {
+    let name = format!("{}/{}", key.target, key.server);
+    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, name.as_bytes()).simple().to_string()
+}

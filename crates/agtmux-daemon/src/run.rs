@@ -1,0 +1,140 @@
+//! From start to stop.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agtmux_api::config::Config;
+use agtmux_api::paths::{PathError, Paths};
+use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::engine::Engine;
+use crate::observe::Discovery;
+use crate::serve::{self, Context};
+use crate::shared::Shared;
+use crate::store::{Store, StoreError};
+use crate::view::View;
+use crate::{lock, logging};
+
+/// Readers get this long to leave when the daemon stops, and tmux servers to let go of our hooks.
+const FAREWELL: Duration = Duration::from_secs(4);
+
+#[derive(Debug)]
+pub struct RunOptions {
+    pub paths: Paths,
+    pub config: Config,
+    pub log_to: LogTo,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogTo {
+    Stderr,
+    File,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    #[error("a daemon already runs for this user{}", pid.map(|p| format!(" (pid {p})")).unwrap_or_default())]
+    AlreadyRunning { pid: Option<u32> },
+    #[error(transparent)]
+    Paths(#[from] PathError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot {what} '{}': {source}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("cannot {what}: {source}")]
+    System { what: &'static str, source: io::Error },
+}
+
+/// Blocks until the daemon is told to stop (SIGTERM, SIGINT, SIGHUP). `on_ready` is called once when it serves.
+pub fn run(options: RunOptions, on_ready: impl FnOnce() + Send + 'static) -> Result<(), DaemonError> {
+    // Whatever the caller's umask: nobody else reads what is made here.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    let paths = &options.paths;
+    paths.prepare()?;
+    let io_error = |what, path: PathBuf| move |source| DaemonError::Io { what, path, source };
+    let lock = lock::acquire(&paths.lock()).map_err(io_error("lock", paths.lock()))?;
+    let Some(_lock) = lock else {
+        return Err(DaemonError::AlreadyRunning { pid: lock::holder(&paths.lock()) });
+    };
+    match options.log_to {
+        LogTo::Stderr => logging::to_stderr(options.config.daemon.log_level),
+        LogTo::File => {
+            logging::to_file(options.config.daemon.log_level, &paths.log()).map_err(io_error("write", paths.log()))?;
+        }
+    }
+    // One thread is enough: the work is waiting. The store has its own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| DaemonError::System { what: "start", source })?;
+    let outcome = runtime.block_on(live(options, on_ready));
+    // Readers that would not leave are cut off here.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    outcome
+}
+
+async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
+    let RunOptions { paths, config, .. } = options;
+    let system = |what| move |source| DaemonError::System { what, source };
+    let stop = stop_signal().map_err(system("listen for signals"))?;
+    let (store, remembered) = Store::open(&paths.database())?;
+    let store = Arc::new(store);
+    let store_error = Arc::default();
+    let shared = Arc::new(Shared::new(View::of(&remembered.fleet), remembered.seq));
+    let (engine, handle) =
+        Engine::new(remembered.fleet.clone(), store.clone(), Arc::clone(&store_error), shared.clone());
+    tokio::spawn(engine.run());
+    let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
+    let bound = serve::bind(&paths.socket).map_err(socket_error)?;
+    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), &remembered.fleet)
+        .await
+        .map_err(system("watch this machine"))?;
+    let (stopping, is_stopping) = watch::channel(false);
+    let context = Context {
+        shared,
+        store,
+        store_error,
+        discovery: discovery.clone(),
+        started_at: Timestamp::now(),
+        stopping: is_stopping,
+    };
+    let server = tokio::spawn(serve::serve(bound, context));
+    tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
+    tell_service_manager(sd_notify::NotifyState::Ready);
+    on_ready();
+    stop.await;
+    tracing::info!("stopping");
+    tell_service_manager(sd_notify::NotifyState::Stopping);
+    let _ = stopping.send(true);
+    let farewell = async {
+        discovery.retire().await;
+        handle.settle().await;
+        let _ = server.await;
+    };
+    if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+        tracing::warn!("stopped before everyone had left; the next start tidies up");
+    }
+    Ok(())
+}
+
+fn tell_service_manager(state: sd_notify::NotifyState<'_>) {
+    // Does nothing unless a service manager started us.
+    let _ = sd_notify::notify(&[state]);
+}
+
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,124 @@
+//! The socket: private, only for our own user, and with an end to its patience.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A reader that takes nothing for this long is dropped: it starts over when it comes back.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Bound {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// Call it only while holding the lock: a socket that is there is then a dead daemon's.
+pub(crate) fn bind(path: &Path) -> io::Result<Bound> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is not a socket")),
+        Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(Bound { listener, path: path.to_owned() })
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl axum::serve::Listener for Bound {
+    type Io = Guarded;
+    type Addr = ();
+
+    async fn accept(&mut self) -> (Guarded, ()) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) if is_ours(&stream) => return (Guarded::new(stream), ()),
+                Ok(_) => tracing::warn!("refused a connection of another user"),
+                Err(error) => {
+                    // Out of file descriptors, mostly: it gets better when somebody leaves.
+                    tracing::warn!(%error, "could not accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn is_ours(stream: &UnixStream) -> bool {
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// A connection that breaks when its other end stops reading.
+pub(crate) struct Guarded {
+    stream: UnixStream,
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Guarded {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream, stalled: None }
+    }
+
+    fn judge<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if progress.is_ready() {
+            self.stalled = None;
+            return progress;
+        }
+        let timer = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + PATIENCE)));
+        match timer.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.judge(cx, progress)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let progress = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.judge(cx, progress)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

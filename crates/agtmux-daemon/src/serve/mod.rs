@@ -1,0 +1,66 @@
+//! HTTP over the unix socket.
+
+mod events;
+mod listener;
+mod query;
+mod routes;
+
+use std::sync::Arc;
+
+use agtmux_api::wire::{Health, ServerHealth, StoreHealth};
+use agtmux_api::{API_VERSION, SCHEMA_VERSION, VERSION};
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::engine::StoreErrorNote;
+use crate::observe::Discovery;
+use crate::shared::Shared;
+use crate::store::{Store, schema};
+
+pub(crate) use listener::{Bound, bind};
+pub use routes::openapi;
+
+/// Everything a request may need.
+#[derive(Clone)]
+pub(crate) struct Context {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) store_error: StoreErrorNote,
+    pub(crate) discovery: Discovery,
+    pub(crate) started_at: Timestamp,
+    /// Streams end when this turns true.
+    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+/// Serves until `stopping` turns true.
+pub(crate) async fn serve(bound: Bound, context: Context) -> std::io::Result<()> {
+    let mut stopping = context.stopping.clone();
+    let until = async move {
+        let _ = stopping.wait_for(|stop| *stop).await;
+    };
+    axum::serve(bound, routes::router(context)).with_graceful_shutdown(until).await
+}
+
+fn health(context: &Context) -> Health {
+    let inner = context.shared.read();
+    let error = context.store_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let servers: Vec<ServerHealth> = context.discovery.servers();
+    let well = inner.view.errors().is_empty() && error.is_none();
+    Health {
+        schema_version: SCHEMA_VERSION,
+        status: if well { "ok" } else { "degraded" }.into(),
+        version: VERSION.into(),
+        api_version: API_VERSION,
+        pid: std::process::id(),
+        started_at: context.started_at,
+        seq: inner.seq(),
+        store: StoreHealth {
+            path: context.store.path().display().to_string(),
+            schema_version: schema::VERSION,
+            quarantined: context.store.quarantined().map(|p| p.display().to_string()),
+            error,
+        },
+        servers,
+        target_errors: inner.view.errors().to_vec(),
+    }
+}

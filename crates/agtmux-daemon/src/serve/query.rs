@@ -1,0 +1,48 @@
+//! Requests that cannot be understood get an answer that says why.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::ListQuery;
+use axum::Json;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+
+/// A query string, read strictly: a filter with a typing error must not list everything.
+pub(super) struct Asked(pub(super) ListQuery);
+
+/// An error on its way out.
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) ApiError);
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let status = match self.0.code {
+            ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
+            ErrorCode::NotFound | ErrorCode::TargetNotFound => StatusCode::NOT_FOUND,
+            ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,
+            ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        (status, Json(self.0)).into_response()
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Query::<ListQuery>::from_request_parts(parts, state).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(rejection) => {
+                let error = ApiError::new(ErrorCode::BadRequest, rejection.body_text());
+                Err(Refusal(error.with_hint("GET /v1/openapi.json lists the parameters of every path")))
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The paths, and what they answer.
+
+use std::sync::Arc;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
+use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
+use agtmux_core::ids::TargetName;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::{Json, Router};
+use jiff::Timestamp;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::query::{Asked, Refusal};
+use super::{Context, events, health};
+use crate::view::{self, Filter, View};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "agtmux",
+        description = "See every AI coding agent that runs in tmux.",
+        license(name = "MIT OR Apache-2.0")
+    ),
+    components(schemas(WatchEvent))
+)]
+struct Contract;
+
+fn routes() -> OpenApiRouter<Context> {
+    OpenApiRouter::with_openapi(Contract::openapi())
+        .routes(routes!(get_health))
+        .routes(routes!(get_panes))
+        .routes(routes!(get_windows))
+        .routes(routes!(get_sessions))
+        .routes(routes!(get_events))
+}
+
+/// The description of the whole API.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    routes().into_openapi()
+}
+
+pub(super) fn router(context: Context) -> Router {
+    let (router, contract) = routes().split_for_parts();
+    let contract = Arc::new(contract);
+    router
+        .route("/v1/openapi.json", axum::routing::get(move || async move { Json(contract.as_ref().clone()) }))
+        .fallback(|| async {
+            Refusal(ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists them"))
+        })
+        .method_not_allowed_fallback(|| async {
+            Refusal(
+                ApiError::new(ErrorCode::Method, "this path takes another method")
+                    .with_hint("GET /v1/openapi.json lists them"),
+            )
+        })
+        .layer(from_fn_with_state(context.clone(), notice_caller))
+        .layer(from_fn(name_version))
+        .with_state(context)
+}
+
+/// Says on every answer, errors too, which daemon gave it.
+async fn name_version(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(API_HEADER, HeaderValue::from(API_VERSION));
+    headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));
+    response
+}
+
+/// A caller inside a tmux that is not watched yet brings it along.
+async fn notice_caller(State(context): State<Context>, request: Request, next: Next) -> Response {
+    let (tmux, tmpdir) = (text(&request, TMUX_HEADER), text(&request, TMUX_TMPDIR_HEADER));
+    context.discovery.caller(tmux, tmpdir).await;
+    next.run(request).await
+}
+
+fn text(request: &Request, header: &str) -> Option<String> {
+    request.headers().get(header)?.to_str().ok().map(str::to_owned)
+}
+
+/// How the daemon is and what it watches.
+#[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Health)))]
+async fn get_health(State(context): State<Context>) -> Json<Health> {
+    Json(health(&context))
+}
+
+/// Panes, by default only those in which an agent lives.
+#[utoipa::path(get, path = "/v1/panes", params(ListQuery), responses(
+    (status = 200, body = Listing<PaneItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+async fn get_panes(State(context): State<Context>, Asked(query): Asked) -> Result<Response, Refusal> {
+    list(&context, &query, Scope::Panes, view::panes)
+}
+
+/// Windows, with what their agents amount to.
+#[utoipa::path(get, path = "/v1/windows", params(ListQuery), responses(
+    (status = 200, body = Listing<WindowItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+async fn get_windows(State(context): State<Context>, Asked(query): Asked) -> Result<Response, Refusal> {
+    list(&context, &query, Scope::Windows, view::windows)
+}
+
+/// Sessions, with what their agents amount to.
+#[utoipa::path(get, path = "/v1/sessions", params(ListQuery), responses(
+    (status = 200, body = Listing<SessionItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+async fn get_sessions(State(context): State<Context>, Asked(query): Asked) -> Result<Response, Refusal> {
+    list(&context, &query, Scope::Sessions, view::sessions)
+}
+
+/// Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`.
+#[utoipa::path(get, path = "/v1/events", params(ListQuery), responses(
+    (status = 200, body = WatchEvent, content_type = "text/event-stream"), (status = 400, body = ApiError),
+    (status = 404, body = ApiError)))]
+async fn get_events(
+    State(context): State<Context>,
+    headers: HeaderMap,
+    Asked(query): Asked,
+) -> Result<Response, Refusal> {
+    let scope = query.scope.unwrap_or_default();
+    let filter = Filter::new(&query, scope)?;
+    check_target(&filter)?;
+    let last = match headers.get("last-event-id").map(|v| v.to_str().unwrap_or_default().parse::<u64>()) {
+        None => query.last_event_id,
+        Some(Ok(id)) => Some(id),
+        Some(Err(_)) => {
+            let error = ApiError::new(ErrorCode::BadRequest, "Last-Event-ID is not a number");
+            return Err(error.with_hint("leave it out to begin with a snapshot").into());
+        }
+    };
+    Ok(events::stream(&context, scope, filter, last))
+}
+
+type Lister<T> = fn(&View, &ListQuery, &Filter, Timestamp) -> Listing<T>;
+
+fn list<T: serde::Serialize>(
+    context: &Context,
+    query: &ListQuery,
+    scope: Scope,
+    lister: Lister<T>,
+) -> Result<Response, Refusal> {
+    let filter = Filter::new(query, scope)?;
+    check_target(&filter)?;
+    // Only the references are taken under the lock; the text is made after it.
+    let listing = lister(&context.shared.read().view, query, &filter, Timestamp::now());
+    match serde_json::to_vec(&listing) {
+        Ok(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
+        Err(error) => {
+            tracing::error!(%error, "a listing could not be written");
+            Err(ApiError::new(ErrorCode::Internal, "the listing could not be written").into())
+        }
+    }
+}
+
+fn check_target(filter: &Filter) -> Result<(), Refusal> {
+    match filter.target() {
+        Some(name) if name != TargetName::LOCAL => {
+            let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{name}'"));
+            Err(error.with_hint(format!("the only target is '{}'", TargetName::LOCAL)).into())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,116 @@
+//! What the engine writes and everyone else reads: the view, the recent events, and the number of the last one.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::wire::{EventKind, Item, Scope, WatchEvent};
+use bytes::Bytes;
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::view::{Shift, View};
+
+/// How many events are kept for readers that are behind. One that is further behind starts over.
+const KEPT_EVENTS: usize = 8192;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    inner: RwLock<Inner>,
+    latest: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) view: View,
+    recent: VecDeque<Arc<Published>>,
+    seq: u64,
+}
+
+/// An event, and the bytes that most readers get.
+#[derive(Debug)]
+pub(crate) struct Published {
+    pub(crate) event: WatchEvent,
+    pub(crate) frame: Bytes,
+}
+
+/// What a reader gets who has everything up to some event.
+#[derive(Debug)]
+pub(crate) enum Since {
+    Events(Vec<Arc<Published>>),
+    /// Too far behind, or from another life: everything has to be read anew.
+    TooOld,
+}
+
+impl Shared {
+    pub(crate) fn new(view: View, seq: u64) -> Self {
+        Self { inner: RwLock::new(Inner { view, recent: VecDeque::new(), seq }), latest: watch::Sender::new(seq) }
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        // A writer that panicked left whole values behind: each field is replaced, not edited in halves.
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the view and publishes what that shifted, as one step for every reader.
+    pub(crate) fn publish(&self, now: Timestamp, change: impl FnOnce(&mut View) -> Vec<Shift>) -> u64 {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let shifts = change(&mut inner.view);
+        for (kind, item) in shifts {
+            inner.seq += 1;
+            let event = event(inner.seq, now, kind, item);
+            let frame = frame(&event, true);
+            inner.recent.push_back(Arc::new(Published { event, frame }));
+            if inner.recent.len() > KEPT_EVENTS {
+                inner.recent.pop_front();
+            }
+        }
+        let seq = inner.seq;
+        drop(inner);
+        self.latest.send_if_modified(|latest| std::mem::replace(latest, seq) != seq);
+        seq
+    }
+
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+}
+
+impl Inner {
+    pub(crate) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub(crate) fn since(&self, seq: u64) -> Since {
+        let missing = self.seq.checked_sub(seq).map(usize::try_from);
+        match missing {
+            Some(Ok(n)) if n <= self.recent.len() => {
+                Since::Events(self.recent.iter().skip(self.recent.len() - n).cloned().collect())
+            }
+            _ => Since::TooOld,
+        }
+    }
+}
+
+pub(crate) fn scope_of(item: &Item) -> Scope {
+    match item {
+        Item::Pane(_) => Scope::Panes,
+        Item::Window(_) => Scope::Windows,
+        Item::Session(_) => Scope::Sessions,
+    }
+}
+
+pub(crate) fn event(seq: u64, at: Timestamp, kind: EventKind, item: Item) -> WatchEvent {
+    WatchEvent { schema_version: SCHEMA_VERSION, seq, at, kind, scope: scope_of(&item), item: Some(item) }
+}
+
+/// One server-sent event. Only an event after which nothing is missing carries an id to go on from.
+pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
+    let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+    let kind = event.kind.as_str();
+    let frame = match with_id {
+        true => format!("id: {}\nevent: {kind}\ndata: {data}\n\n", event.seq),
+        false => format!("event: {kind}\ndata: {data}\n\n"),
+    };
+    Bytes::from(frame)
+}

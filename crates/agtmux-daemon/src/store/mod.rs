@@ -1,0 +1,101 @@
+//! What survives a crash. One thread writes; a batch is there whole or not at all.
+
+mod open;
+mod rows;
+pub(crate) mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use agtmux_core::fleet::Fleet;
+use jiff::Timestamp;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+pub use open::StoreError;
+pub(crate) use rows::{Change, PaneRecord};
+
+/// The way to the writer thread. It ends when the last handle is dropped and everything is written.
+#[derive(Debug)]
+pub(crate) struct Store {
+    path: PathBuf,
+    quarantined: Option<PathBuf>,
+    writer: mpsc::Sender<Job>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Job {
+    changes: Vec<Change>,
+    done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+/// What was stored before.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    pub(crate) fleet: Fleet,
+    /// Every sequence number below this may have been given out.
+    pub(crate) seq: u64,
+}
+
+impl Store {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Remembered), StoreError> {
+        let opened = open::open(path)?;
+        let (writer, jobs) = mpsc::channel();
+        let thread = thread::Builder::new()
+            .name("store".into())
+            .spawn(move || write_all(opened.connection, &jobs))
+            .map_err(|e| StoreError::Open { path: path.to_owned(), message: e.to_string() })?;
+        let store = Self { path: path.to_owned(), quarantined: opened.quarantined, writer, thread: Some(thread) };
+        Ok((store, opened.remembered))
+    }
+
+    /// Returns when the batch is committed, or was refused whole.
+    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        let (done, outcome) = oneshot::channel();
+        let gone = || StoreError::Write("the writer has stopped".into());
+        self.writer.send(Job { changes, done }).map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())?
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn quarantined(&self) -> Option<&Path> {
+        self.quarantined.as_deref()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // The thread ends when its channel closes, after what is queued.
+        self.writer = mpsc::channel().0;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<Job>) {
+    while let Ok(Job { changes, done }) = jobs.recv() {
+        let outcome = write_batch(&mut connection, &changes).map_err(|e| StoreError::Write(e.to_string()));
+        // Whoever asked may be gone; the batch is written all the same.
+        let _ = done.send(outcome);
+    }
+    if let Err(error) = connection.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE);") {
+        tracing::warn!(%error, "the database was not tidied up; the next start does it");
+    }
+}
+
+fn write_batch(connection: &mut Connection, changes: &[Change]) -> rusqlite::Result<()> {
+    let now = Timestamp::now();
+    let tx = connection.transaction()?;
+    for change in changes {
+        rows::write(&tx, change, now)?;
+    }
+    tx.commit()
+}

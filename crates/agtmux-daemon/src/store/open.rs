@@ -1,0 +1,130 @@
+//! Opening the database, also one that is damaged or too new.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode};
+use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError};
+
+use super::{Remembered, rows, schema};
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(
+        "the database '{}' was written by a newer agtmux (schema {found}, this one knows {}); \
+         install that version again, or set AGTMUX_STATE_DIR to a fresh directory",
+        path.display(), schema::VERSION
+    )]
+    Newer { path: PathBuf, found: i64 },
+    #[error("cannot open the database '{}': {message}", path.display())]
+    Open { path: PathBuf, message: String },
+    #[error("the database refused a write: {0}")]
+    Write(String),
+}
+
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) remembered: Remembered,
+    /// Where a damaged database was put.
+    pub(super) quarantined: Option<PathBuf>,
+}
+
+/// A file that is no database, or a broken one, is put aside, never deleted, and a new one is begun.
+pub(super) fn open(path: &Path) -> Result<Opened, StoreError> {
+    match open_sound(path) {
+        Ok((connection, remembered)) => Ok(Opened { connection, remembered, quarantined: None }),
+        Err(Fault::Damaged(why)) => {
+            let aside = quarantine(path).map_err(|e| open_error(path, &e))?;
+            tracing::error!(moved_to = %aside.display(), why, "the database was damaged; began a new one");
+            let (connection, remembered) = open_sound(path).map_err(|fault| fault.into_error(path))?;
+            Ok(Opened { connection, remembered, quarantined: Some(aside) })
+        }
+        Err(fault) => Err(fault.into_error(path)),
+    }
+}
+
+enum Fault {
+    Damaged(String),
+    Newer(i64),
+    Other(String),
+}
+
+impl Fault {
+    fn into_error(self, path: &Path) -> StoreError {
+        match self {
+            Self::Newer(found) => StoreError::Newer { path: path.to_owned(), found },
+            Self::Damaged(message) | Self::Other(message) => StoreError::Open { path: path.to_owned(), message },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged(error.to_string()),
+            // A value that none of our writes could have made.
+            None => Self::Damaged(error.to_string()),
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+fn open_sound(path: &Path) -> Result<(Connection, Remembered), Fault> {
+    // Made by us first, so that no umask can make it readable for others.
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    drop(file);
+    let mut connection = Connection::open(path)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.busy_timeout(std::time::Duration::from_secs(2))?;
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(Fault::Damaged(verdict));
+    }
+    match schema::MIGRATIONS.to_latest(&mut connection) {
+        Ok(()) => {
+            let remembered = rows::remembered(&connection)?;
+            Ok((connection, remembered))
+        }
+        Err(MigrationError::MigrationDefinition(MigrationDefinitionError::DatabaseTooFarAhead)) => {
+            Err(Fault::Newer(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
+        }
+        Err(MigrationError::RusqliteError { err, .. }) => Err(err.into()),
+        Err(error) => Err(Fault::Other(error.to_string())),
+    }
+}
+
+fn quarantine(path: &Path) -> std::io::Result<PathBuf> {
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let name = |n: u32, suffix: &str| {
+        let mut name = OsString::from(path);
+        name.push(format!(".damaged-{stamp}{}{suffix}", if n == 0 { String::new() } else { format!("-{n}") }));
+        PathBuf::from(name)
+    };
+    let free = (0..).find(|n| !name(*n, "").exists()).unwrap_or(0);
+    fs::rename(path, name(free, ""))?;
+    for suffix in ["-wal", "-shm"] {
+        let mut beside = OsString::from(path);
+        beside.push(suffix);
+        match fs::rename(&beside, name(free, suffix)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(name(free, ""))
+}
+
+fn open_error(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Open { path: path.to_owned(), message: error.to_string() }
+}

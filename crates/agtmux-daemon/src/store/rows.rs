@@ -1,0 +1,283 @@
+//! Rows as they are stored, and how they are written and read back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agtmux_core::fleet::{Fleet, Pane, PaneKey, Placement, Server};
+use agtmux_core::ids::{
+    AgentType, Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId,
+};
+use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
+use agtmux_core::state::{Confidence, ReasonCode, State};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use super::Remembered;
+
+/// One write. Several make a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    PutTarget {
+        target: TargetName,
+        healthy: bool,
+        at: Timestamp,
+    },
+    PutServer {
+        key: ServerKey,
+        generation: Generation,
+        healthy: bool,
+        at: Timestamp,
+    },
+    DropServer(ServerKey),
+    PutPane(Box<PaneRecord>),
+    DropPane(PaneKey),
+    EndRuntime {
+        id: RuntimeId,
+        at: Timestamp,
+    },
+    /// Sequence numbers below this may be in use.
+    ReserveSeq(u64),
+}
+
+/// What is stored of a pane. Titles and commands change too often to be worth it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PaneRecord {
+    pub(crate) key: PaneKey,
+    pub(crate) generation: Generation,
+    pub(crate) session: SessionId,
+    pub(crate) session_name: String,
+    pub(crate) window: WindowId,
+    pub(crate) window_name: String,
+    pub(crate) epoch: u32,
+    pub(crate) pid: u32,
+    pub(crate) runtime: Option<Runtime>,
+}
+
+impl PaneRecord {
+    pub(crate) fn of(key: &PaneKey, generation: Generation, pane: &Pane) -> Self {
+        let place = pane.placements.first();
+        Self {
+            key: key.clone(),
+            generation,
+            session: place.map_or(SessionId(0), |p| p.session),
+            session_name: place.map(|p| p.session_name.clone()).unwrap_or_default(),
+            window: pane.window,
+            window_name: pane.window_name.clone(),
+            epoch: pane.epoch,
+            pid: pane.pid,
+            runtime: pane.runtime.clone(),
+        }
+    }
+}
+
+pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> rusqlite::Result<()> {
+    match change {
+        Change::PutTarget { target, healthy, at } => {
+            tx.prepare_cached(
+                "INSERT INTO targets (target_id, target_name, kind, is_default, last_seen_at, health, updated_at)
+                 VALUES (?1, ?1, 'local', 1, ?2, ?3, ?2)
+                 ON CONFLICT (target_id) DO UPDATE SET last_seen_at = ?2, health = ?3, updated_at = ?2",
+            )?
+            .execute(params![
+                target.as_str(),
+                at.as_microsecond(),
+                if *healthy { "ok" } else { "down" }
+            ])?;
+        }
+        Change::PutServer { key, generation, healthy, at } => {
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO servers (target_id, server, pid, start_time, health, updated_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                key.target.as_str(),
+                key.server.as_str(),
+                generation.pid,
+                generation.start_time,
+                if *healthy { "ok" } else { "down" },
+                at.as_microsecond()
+            ])?;
+        }
+        Change::DropServer(key) => {
+            let of = params![key.target.as_str(), key.server.as_str()];
+            tx.prepare_cached("DELETE FROM servers WHERE target_id = ?1 AND server = ?2")?.execute(of)?;
+        }
+        Change::PutPane(record) => put_pane(tx, record, now)?,
+        Change::DropPane(key) => {
+            for table in ["states", "panes"] {
+                let sql = format!("DELETE FROM {table} WHERE target_id = ?1 AND server = ?2 AND pane_id = ?3");
+                tx.prepare_cached(&sql)?.execute(pane_params(key).each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
+            }
+        }
+        Change::EndRuntime { id, at } => {
+            tx.prepare_cached("UPDATE runtimes SET ended_at = ?2 WHERE runtime_id = ?1 AND ended_at IS NULL")?
+                .execute(params![id.as_str(), at.as_microsecond()])?;
+            tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
+        }
+        Change::ReserveSeq(seq) => {
+            tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('seq_reserved', ?1)")?
+                .execute([seq.to_string()])?;
+        }
+    }
+    Ok(())
+}
+
+fn pane_params(key: &PaneKey) -> [String; 3] {
+    [key.server.target.as_str().to_owned(), key.server.server.as_str().to_owned(), key.pane.to_string()]
+}
+
+fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqlite::Result<()> {
+    let [target, server, pane] = pane_params(&record.key);
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO panes
+         (target_id, server, pane_id, session_id, session_name, window_id, window_name, pane_epoch, pid, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?
+    .execute(params![
+        target,
+        server,
+        pane,
+        record.session.to_string(),
+        record.session_name,
+        record.window.to_string(),
+        record.window_name,
+        record.epoch,
+        record.pid,
+        now.as_microsecond()
+    ])?;
+    let Some(runtime) = &record.runtime else { return Ok(()) };
+    tx.prepare_cached(
+        "INSERT INTO runtimes (runtime_id, target_id, server, server_pid, server_start, pane_id, pane_epoch, agent_type,
+                               pid, pid_start, started_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL",
+    )?
+    .execute(params![
+        runtime.id.as_str(),
+        target,
+        server,
+        record.generation.pid,
+        record.generation.start_time,
+        pane,
+        record.epoch,
+        runtime.agent_type.as_str(),
+        runtime.process.pid,
+        runtime.process.start.cast_signed(),
+        runtime.started_at.as_microsecond()
+    ])?;
+    let state = &runtime.state;
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO states (target_id, server, pane_id, runtime_id, state, reason_code, confidence,
+                                        state_version, since, last_seen_at, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)",
+    )?
+    .execute(params![
+        target,
+        server,
+        pane,
+        runtime.id.as_str(),
+        state.state.as_str(),
+        state.reason.map(ReasonCode::as_str),
+        state.confidence.as_str(),
+        state.version.cast_signed(),
+        state.since.as_microsecond(),
+        now.as_microsecond()
+    ])?;
+    Ok(())
+}
+
+pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered> {
+    let seq: Option<String> =
+        connection.query_row("SELECT value FROM meta WHERE key = 'seq_reserved'", [], |row| row.get(0)).optional()?;
+    Ok(Remembered { fleet: restore(connection)?, seq: seq.and_then(|s| s.parse().ok()).unwrap_or(0) })
+}
+
+/// What was known when the daemon last stopped. The first listing of each server decides what of it is still true.
+fn restore(connection: &Connection) -> rusqlite::Result<Fleet> {
+    let mut fleet = Fleet::default();
+    let mut servers: BTreeMap<ServerKey, Server> = BTreeMap::new();
+    let mut statement = connection.prepare("SELECT target_id, server, pid, start_time FROM servers")?;
+    let rows = statement.query_map([], |row| {
+        let generation = Generation { pid: row.get(2)?, start_time: row.get(3)? };
+        Ok((server_key(row)?, Server { generation, outage: None, panes: BTreeMap::new() }))
+    })?;
+    for row in rows {
+        let (key, server) = row?;
+        servers.insert(key, server);
+    }
+    let mut statement = connection.prepare(
+        "SELECT p.target_id, p.server, p.pane_id, p.session_id, p.session_name, p.window_id, p.window_name, p.pane_epoch,
+                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at,
+                s.state, s.reason_code, s.confidence, s.state_version, s.since
+         FROM panes p
+         LEFT JOIN states s ON (s.target_id, s.server, s.pane_id) = (p.target_id, p.server, p.pane_id)
+         LEFT JOIN runtimes r ON r.runtime_id = s.runtime_id AND r.ended_at IS NULL",
+    )?;
+    let rows = statement.query_map([], |row| Ok((server_key(row)?, word::<PaneId>(row, 2)?, pane(row)?)))?;
+    for row in rows {
+        let (key, id, pane) = row?;
+        if let Some(server) = servers.get_mut(&key) {
+            server.panes.insert(id, pane);
+        }
+    }
+    servers.into_iter().for_each(|(key, server)| fleet.restore(key, server));
+    Ok(fleet)
+}
+
+fn server_key(row: &Row<'_>) -> rusqlite::Result<ServerKey> {
+    let (target, server): (String, String) = (row.get(0)?, row.get(1)?);
+    Ok(ServerKey { target: TargetName::new(target), server: ServerName::new(server) })
+}
+
+fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
+    let place = Placement { session: word(row, 3)?, session_name: row.get(4)?, window_index: 0 };
+    let runtime = match row.get::<_, Option<String>>(10)? {
+        Some(id) => Some(runtime(row, id)?),
+        None => None,
+    };
+    Ok(Pane {
+        epoch: row.get(7)?,
+        pid: row.get(8)?,
+        tty: String::new(),
+        window: word(row, 5)?,
+        window_name: row.get(6)?,
+        pane_index: 0,
+        title: String::new(),
+        dead: None,
+        placements: BTreeSet::from([place]),
+        foreground: None,
+        runtime,
+        updated_at: time(row, 9)?,
+    })
+}
+
+fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
+    let reason: Option<String> = row.get(16)?;
+    let state = StateRecord {
+        state: word::<State>(row, 15)?,
+        reason: reason.and_then(|r| r.parse().ok()),
+        confidence: word::<Confidence>(row, 17)?,
+        version: row.get::<_, i64>(18)?.cast_unsigned(),
+        since: time(row, 19)?,
+    };
+    Ok(Runtime {
+        id: RuntimeId::from_stored(id),
+        agent_type: AgentType::new(row.get::<_, String>(11)?),
+        process: ProcessRef { pid: row.get(12)?, start: row.get::<_, i64>(13)?.cast_unsigned() },
+        suspended: state.reason == Some(ReasonCode::Suspended),
+        started_at: time(row, 14)?,
+        state,
+    })
+}
+
+fn word<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text: String = row.get(column)?;
+    text.parse()
+        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
+}
+
+fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    Timestamp::from_microsecond(row.get(column)?)
+        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Integer, Box::new(e)))
+}

@@ -1,0 +1,142 @@
+//! The tables. A migration that has been released is never edited: a new one is added.
+
+use rusqlite_migration::{M, Migrations};
+
+/// Times are microseconds since the epoch, UTC.
+const FIRST: &str = "
+CREATE TABLE meta (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE targets (
+    target_id      TEXT PRIMARY KEY,
+    target_name    TEXT NOT NULL UNIQUE,
+    kind           TEXT NOT NULL CHECK (kind IN ('local', 'ssh')),
+    connection_ref TEXT,
+    is_default     INTEGER NOT NULL DEFAULT 0,
+    last_seen_at   INTEGER,
+    health         TEXT NOT NULL CHECK (health IN ('ok', 'degraded', 'down')),
+    updated_at     INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE servers (
+    target_id  TEXT NOT NULL,
+    server     TEXT NOT NULL,
+    pid        INTEGER NOT NULL,
+    start_time INTEGER NOT NULL,
+    health     TEXT NOT NULL CHECK (health IN ('ok', 'down')),
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (target_id, server)
+) STRICT;
+
+CREATE TABLE panes (
+    target_id    TEXT NOT NULL,
+    server       TEXT NOT NULL,
+    pane_id      TEXT NOT NULL,
+    session_id   TEXT NOT NULL,
+    session_name TEXT NOT NULL,
+    window_id    TEXT NOT NULL,
+    window_name  TEXT NOT NULL,
+    pane_epoch   INTEGER NOT NULL,
+    pid          INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    PRIMARY KEY (target_id, server, pane_id)
+) STRICT;
+
+CREATE TABLE agents (
+    agent_id          TEXT PRIMARY KEY,
+    agent_type        TEXT NOT NULL,
+    native_session_id TEXT NOT NULL,
+    tmux_pane_id      TEXT,
+    iterm_pane_id     TEXT,
+    updated_at        INTEGER NOT NULL,
+    UNIQUE (agent_type, native_session_id)
+) STRICT;
+
+CREATE TABLE runtimes (
+    runtime_id   TEXT PRIMARY KEY,
+    target_id    TEXT NOT NULL,
+    server       TEXT NOT NULL,
+    server_pid   INTEGER NOT NULL,
+    server_start INTEGER NOT NULL,
+    pane_id      TEXT NOT NULL,
+    pane_epoch   INTEGER NOT NULL,
+    agent_type   TEXT NOT NULL,
+    agent_id     TEXT REFERENCES agents (agent_id),
+    pid          INTEGER,
+    pid_start    INTEGER,
+    started_at   INTEGER NOT NULL,
+    ended_at     INTEGER,
+    UNIQUE (target_id, server, server_pid, server_start, pane_id, pane_epoch)
+) STRICT;
+
+CREATE UNIQUE INDEX one_current_runtime_per_pane ON runtimes (target_id, server, pane_id) WHERE ended_at IS NULL;
+
+CREATE TABLE states (
+    target_id       TEXT NOT NULL,
+    server          TEXT NOT NULL,
+    pane_id         TEXT NOT NULL,
+    runtime_id      TEXT NOT NULL REFERENCES runtimes (runtime_id),
+    state           TEXT NOT NULL,
+    reason_code     TEXT,
+    confidence      TEXT NOT NULL,
+    state_version   INTEGER NOT NULL,
+    last_source_seq INTEGER,
+    since           INTEGER NOT NULL,
+    last_seen_at    INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    PRIMARY KEY (target_id, server, pane_id)
+) STRICT;
+
+CREATE TABLE events (
+    event_id        TEXT PRIMARY KEY,
+    runtime_id      TEXT NOT NULL,
+    event_type      TEXT NOT NULL,
+    source          TEXT NOT NULL,
+    source_event_id TEXT,
+    source_seq      INTEGER,
+    event_time      INTEGER NOT NULL,
+    ingested_at     INTEGER NOT NULL,
+    dedupe_key      TEXT NOT NULL,
+    raw_payload     BLOB,
+    UNIQUE (runtime_id, source, dedupe_key)
+) STRICT;
+
+CREATE TABLE runtime_source_cursors (
+    runtime_id             TEXT NOT NULL,
+    source                 TEXT NOT NULL,
+    last_source_seq        INTEGER,
+    last_order_event_time  INTEGER NOT NULL,
+    last_order_ingested_at INTEGER NOT NULL,
+    last_order_event_id    TEXT NOT NULL,
+    PRIMARY KEY (runtime_id, source)
+) STRICT;
+
+CREATE TABLE action_snapshots (
+    snapshot_id   TEXT PRIMARY KEY,
+    target_id     TEXT NOT NULL,
+    server        TEXT NOT NULL,
+    pane_id       TEXT NOT NULL,
+    runtime_id    TEXT NOT NULL,
+    state_version INTEGER NOT NULL,
+    observed_at   INTEGER NOT NULL,
+    expires_at    INTEGER NOT NULL,
+    nonce         TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE adapters (
+    adapter_name TEXT PRIMARY KEY,
+    agent_type   TEXT NOT NULL,
+    version      TEXT NOT NULL,
+    capabilities TEXT NOT NULL,
+    enabled      INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL
+) STRICT;
+";
+
+const ALL: &[M<'static>] = &[M::up(FIRST)];
+
+pub(crate) const VERSION: u32 = ALL.len() as u32;
+
+pub(super) const MIGRATIONS: Migrations<'static> = Migrations::from_slice(ALL);

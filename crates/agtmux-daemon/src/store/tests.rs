@@ -1,0 +1,182 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
+
+use agtmux_core::fleet::{Pane, PaneKey, Placement};
+use agtmux_core::ids::*;
+use agtmux_core::runtime::{Runtime, RuntimeIdentity, StateRecord};
+use agtmux_core::state::ReasonCode;
+
+use super::*;
+
+const GENERATION: Generation = Generation { pid: 7, start_time: 8 };
+
+fn server_key() -> ServerKey {
+    ServerKey { target: TargetName::local(), server: ServerName::new("default") }
+}
+
+fn pane_key() -> PaneKey {
+    PaneKey { server: server_key(), pane: PaneId(3) }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("in range")
+}
+
+fn runtime(pid: u32, epoch: u32) -> Runtime {
+    let (agent_type, process) = (AgentType::new("claude"), ProcessRef { pid, start: u64::MAX });
+    let server = server_key();
+    let identity = RuntimeIdentity {
+        server: &server,
+        generation: GENERATION,
+        pane: PaneId(3),
+        epoch,
+        process,
+        agent_type: &agent_type,
+    };
+    let id = identity.id();
+    let state = StateRecord::first(ReasonCode::NoAdapter, at(5));
+    Runtime { id, agent_type: AgentType::new("claude"), process, suspended: false, started_at: at(4), state }
+}
+
+fn pane(runtime: Option<Runtime>, epoch: u32) -> Pane {
+    Pane {
+        epoch,
+        pid: 11,
+        tty: String::new(),
+        window: WindowId(2),
+        window_name: "edit\u{202e}".into(),
+        pane_index: 0,
+        title: String::new(),
+        dead: None,
+        placements: BTreeSet::from([Placement { session: SessionId(1), session_name: "w".into(), window_index: 0 }]),
+        foreground: None,
+        runtime,
+        updated_at: at(6),
+    }
+}
+
+fn put_server() -> Change {
+    Change::PutServer { key: server_key(), generation: GENERATION, healthy: true, at: at(1) }
+}
+
+fn put_pane(runtime: Option<Runtime>, epoch: u32) -> Change {
+    Change::PutPane(Box::new(PaneRecord::of(&pane_key(), GENERATION, &pane(runtime, epoch))))
+}
+
+fn in_temp<T>(test: impl AsyncFnOnce(&Path) -> T) -> T {
+    let dir = tempfile::tempdir().expect("a directory");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(test(&dir.path().join("state.db")))
+}
+
+#[test]
+fn what_is_committed_comes_back() {
+    in_temp(async |path| {
+        let (store, before) = Store::open(path).expect("opened");
+        assert_eq!((before.fleet, before.seq), (Fleet::default(), 0));
+        store
+            .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), Change::ReserveSeq(99)])
+            .await
+            .expect("written");
+        drop(store);
+        let (_store, after) = Store::open(path).expect("opened again");
+        assert_eq!(after.seq, 99);
+        let mut expected = BTreeMap::from([(PaneId(3), pane(Some(runtime(50, 1)), 1))]);
+        let server = after.fleet.server(&server_key()).expect("the server");
+        assert_eq!(server.generation, GENERATION);
+        expected.values_mut().for_each(|p| p.updated_at = server.panes[&PaneId(3)].updated_at);
+        assert_eq!(server.panes, expected);
+    });
+}
+
+#[test]
+fn a_batch_is_there_whole_or_not_at_all() {
+    in_temp(async |path| {
+        let (store, _) = Store::open(path).expect("opened");
+        // Two current runtimes in one pane: the second is refused, and the first with it.
+        let outcome = store
+            .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), put_pane(Some(runtime(51, 2)), 2)])
+            .await;
+        assert!(outcome.is_err());
+        drop(store);
+        let (_store, after) = Store::open(path).expect("opened again");
+        assert_eq!(after.fleet, Fleet::default());
+    });
+}
+
+#[test]
+fn a_pane_has_its_next_runtime_once_the_last_has_ended() {
+    in_temp(async |path| {
+        let (store, _) = Store::open(path).expect("opened");
+        store.commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1)]).await.expect("written");
+        let end = Change::EndRuntime { id: runtime(50, 1).id, at: at(9) };
+        store.commit(vec![end, put_pane(Some(runtime(51, 2)), 2)]).await.expect("written");
+        drop(store);
+        let (_store, after) = Store::open(path).expect("opened again");
+        let back = after.fleet.pane(&pane_key()).and_then(|p| p.runtime.clone());
+        assert_eq!(back.map(|r| r.id), Some(runtime(51, 2).id));
+    });
+}
+
+#[test]
+fn a_damaged_file_is_put_aside_and_never_deleted() {
+    in_temp(async |path| {
+        std::fs::write(path, b"this is not a database, it never was").expect("written");
+        let (store, _) = Store::open(path).expect("begins anew");
+        let aside = store.quarantined().expect("put aside").to_owned();
+        assert_eq!(std::fs::read(aside).expect("still there"), b"this is not a database, it never was");
+        store.commit(vec![put_server()]).await.expect("the new one works");
+    });
+}
+
+#[test]
+fn random_damage_never_keeps_the_daemon_from_starting() {
+    in_temp(async |path| {
+        let (store, _) = Store::open(path).expect("opened");
+        for epoch in 1..50 {
+            let end = Change::EndRuntime { id: runtime(epoch, epoch).id, at: at(9) };
+            store.commit(vec![put_server(), put_pane(Some(runtime(epoch, epoch)), epoch), end]).await.expect("written");
+        }
+        drop(store);
+        let sound = std::fs::read(path).expect("read");
+        for seed in 0..40usize {
+            let mut bytes = sound.clone();
+            for n in 0..64 {
+                let at = (seed * 7919 + n * 104_729) % bytes.len();
+                bytes[at] ^= 0xA5;
+            }
+            std::fs::write(path, &bytes).expect("written");
+            let (store, _) = Store::open(path).expect("starts all the same");
+            store.commit(vec![put_server()]).await.expect("and works");
+        }
+    });
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    in_temp(async |path| {
+        drop(Store::open(path).expect("opened"));
+        let connection = Connection::open(path).expect("opened");
+        connection.pragma_update(None, "user_version", 999).expect("set");
+        drop(connection);
+        let before = std::fs::read(path).expect("read");
+        let error = Store::open(path).expect_err("refused");
+        assert!(matches!(error, StoreError::Newer { found: 999, .. }), "{error}");
+        assert_eq!(std::fs::read(path).expect("read"), before);
+    });
+}
+
+#[test]
+fn nobody_else_can_read_it() {
+    in_temp(async |path| {
+        std::fs::write(path, b"").expect("written");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).expect("set");
+        let (store, _) = Store::open(path).expect("opened");
+        store.commit(vec![put_server()]).await.expect("written");
+        for entry in std::fs::read_dir(path.parent().expect("a parent")).expect("read") {
+            let entry = entry.expect("an entry");
+            let mode = entry.metadata().expect("metadata").permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{}", entry.path().display());
+        }
+    });
+}

@@ -1,0 +1,145 @@
+//! From the fleet's model to the items of the contract.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agtmux_api::wire::{
+    DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, TargetError,
+    WindowIdentity, WindowItem,
+};
+use agtmux_core::fleet::{Fleet, Outage, OutageCode, Pane, PaneKey};
+use agtmux_core::ids::{ServerKey, SessionId, WindowId};
+use agtmux_core::rollup::StateCounts;
+use agtmux_core::state::State;
+
+/// A pane, once for each session that shows it.
+pub(super) fn panes(fleet: &Fleet, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
+    let Some(pane) = fleet.pane(key) else { return Vec::new() };
+    let sessions: BTreeSet<&str> = pane.placements.iter().map(|p| p.session_name.as_str()).collect();
+    let items = sessions.into_iter().map(|session| pane_item(key, pane, session));
+    items.map(|item| (item.identity.clone(), item)).collect()
+}
+
+fn pane_item(key: &PaneKey, pane: &Pane, session: &str) -> PaneItem {
+    let runtime = pane.runtime.as_ref();
+    let state = runtime.map(|r| &r.state);
+    PaneItem {
+        identity: PaneIdentity {
+            target: key.server.target.to_string(),
+            server: key.server.server.to_string(),
+            session_name: session.to_owned(),
+            window_id: pane.window,
+            pane_id: key.pane,
+        },
+        runtime_id: runtime.map(|r| r.id.to_string()),
+        agent_id: None,
+        agent_type: runtime.map(|r| r.agent_type.clone()),
+        state: state.map(|s| s.state),
+        reason_code: state.and_then(|s| s.reason),
+        confidence: state.map(|s| s.confidence),
+        state_version: state.map(|s| s.version),
+        since: state.map(|s| s.since),
+        updated_at: pane.updated_at,
+        needs_action: state.is_some_and(|s| s.state.needs_action()),
+        dialog: None,
+        title: Some(pane.title.clone()).filter(|t| !t.is_empty()),
+        cwd: pane.foreground.as_ref().and_then(|f| f.cwd.clone()),
+        command: pane.foreground.as_ref().map(|f| f.command.clone()),
+        dead: pane.dead.map(|d| DeadPane { exit_code: d.status, signal: d.signal }),
+    }
+}
+
+/// A window, once for each session that it is linked into.
+pub(super) fn windows(fleet: &Fleet, (key, id): &(ServerKey, WindowId)) -> Vec<(WindowIdentity, WindowItem)> {
+    let Some(server) = fleet.server(key) else { return Vec::new() };
+    let panes: Vec<&Pane> = server.panes.values().filter(|pane| pane.window == *id).collect();
+    let counts: StateCounts = panes.iter().filter_map(|pane| state_of(pane)).collect();
+    let name = panes.first().map(|pane| pane.window_name.clone()).unwrap_or_default();
+    let sessions: BTreeSet<&str> =
+        panes.iter().flat_map(|pane| &pane.placements).map(|p| p.session_name.as_str()).collect();
+    let item = |session: &str| WindowItem {
+        identity: WindowIdentity {
+            target: key.target.to_string(),
+            server: key.server.to_string(),
+            session_name: session.to_owned(),
+            window_id: *id,
+        },
+        window_name: name.clone(),
+        top_state: counts.top(),
+        waiting: counts.waiting(),
+        running: counts.of(State::Running),
+        counts: StateTally::from(&counts),
+    };
+    sessions.into_iter().map(item).map(|item| (item.identity.clone(), item)).collect()
+}
+
+pub(super) fn session(fleet: &Fleet, (key, id): &(ServerKey, SessionId)) -> Vec<(SessionIdentity, SessionItem)> {
+    let Some(server) = fleet.server(key) else { return Vec::new() };
+    let mut windows = BTreeSet::new();
+    let mut counts = StateCounts::default();
+    let (mut panes, mut name) = (0, None);
+    for pane in server.panes.values() {
+        let Some(place) = pane.placements.iter().find(|p| p.session == *id) else { continue };
+        name = Some(place.session_name.clone());
+        panes += 1;
+        windows.insert(pane.window);
+        if let Some(state) = state_of(pane) {
+            counts.add(state);
+        }
+    }
+    let Some(session_name) = name else { return Vec::new() };
+    let share = TargetCounts {
+        counts: StateTally::from(&counts),
+        windows: u32::try_from(windows.len()).unwrap_or(u32::MAX),
+        panes,
+    };
+    let identity =
+        SessionIdentity { target: Some(key.target.to_string()), server: Some(key.server.to_string()), session_name };
+    let item = SessionItem {
+        identity: identity.clone(),
+        counts: share.counts.clone(),
+        windows: share.windows,
+        panes: share.panes,
+        by_target: BTreeMap::from([(key.target.to_string(), share)]),
+    };
+    vec![(identity, item)]
+}
+
+fn state_of(pane: &Pane) -> Option<State> {
+    pane.runtime.as_ref().map(|r| r.state.state)
+}
+
+/// Everything that cannot be read at the moment.
+pub(super) fn errors(fleet: &Fleet) -> Vec<TargetError> {
+    let of_targets = fleet.target_outages().map(|(target, outage)| error(target.to_string(), None, outage, 0));
+    let of_servers = fleet.servers().filter_map(|(key, server)| {
+        let outage = server.outage.as_ref()?;
+        Some(error(key.target.to_string(), Some(key.server.to_string()), outage, server.generation.pid))
+    });
+    of_targets.chain(of_servers).collect()
+}
+
+fn error(target: String, server: Option<String>, outage: &Outage, pid: u32) -> TargetError {
+    TargetError {
+        target,
+        server,
+        code: outage.code,
+        message: outage.message.clone(),
+        hint: hint(outage.code, pid),
+        since: outage.since,
+    }
+}
+
+fn hint(code: OutageCode, pid: u32) -> String {
+    match code {
+        OutageCode::TmuxNotInstalled => "install tmux 3.2 or newer, or set tmux.program in the configuration; \
+            `agtmux config path` tells where that is"
+            .into(),
+        OutageCode::TmuxTooOld => {
+            "install tmux 3.2 or newer, then end the old server with `tmux kill-server` when you can".into()
+        }
+        OutageCode::ServerNotResponding => {
+            format!("see what it does with `ps -o stat,wchan,args -p {pid}`; `kill -CONT {pid}` wakes a stopped one")
+        }
+        OutageCode::ListingFailed => "run `tmux list-panes -a` yourself to see what it says".into(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Which items a reader wants.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{Item, ListQuery, PaneItem, Scope, SessionItem, StateTally, WindowItem};
+use agtmux_core::state::State;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    target: Option<String>,
+    session: Option<String>,
+    state: Option<State>,
+    agent: Option<String>,
+    needs_action: bool,
+    all: bool,
+}
+
+impl Filter {
+    pub(crate) fn new(query: &ListQuery, scope: Scope) -> Result<Self, ApiError> {
+        let mut filter = Self {
+            target: query.target.clone(),
+            session: query.session.clone(),
+            state: query.state,
+            agent: query.agent.clone(),
+            needs_action: query.needs_action,
+            all: query.all,
+        };
+        if filter.agent.is_some() && scope != Scope::Panes {
+            let message = format!("'agent' filters panes, not {scope}");
+            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("leave 'agent' out, or ask for panes"));
+        }
+        if let Some(both) = &query.target_session {
+            let Some((target, session)) = both.split_once('/') else {
+                let message = format!("target_session is '{both}', not TARGET/SESSION");
+                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("write it like host/work"));
+            };
+            if query.target.as_deref().is_some_and(|t| t != target)
+                || query.session.as_deref().is_some_and(|s| s != session)
+            {
+                let message = "target_session contradicts target or session";
+                return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("give only one of them"));
+            }
+            filter.target = Some(target.to_owned());
+            filter.session = Some(session.to_owned());
+        }
+        Ok(filter)
+    }
+
+    pub(crate) fn target(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+
+    pub(crate) fn accepts(&self, item: &Item) -> bool {
+        match item {
+            Item::Pane(pane) => self.accepts_pane(pane),
+            Item::Window(window) => self.accepts_window(window),
+            Item::Session(session) => self.accepts_session(session),
+        }
+    }
+
+    pub(crate) fn accepts_pane(&self, pane: &PaneItem) -> bool {
+        self.is_place(Some(&pane.identity.target), &pane.identity.session_name)
+            && (self.all || pane.state.is_some())
+            && self.state.is_none_or(|state| pane.state == Some(state))
+            && self.agent.as_ref().is_none_or(|agent| pane.agent_type.as_ref().is_some_and(|a| a.as_str() == agent))
+            && (!self.needs_action || pane.needs_action)
+    }
+
+    pub(crate) fn accepts_window(&self, window: &WindowItem) -> bool {
+        self.is_place(Some(&window.identity.target), &window.identity.session_name) && self.is_counted(&window.counts)
+    }
+
+    pub(crate) fn accepts_session(&self, session: &SessionItem) -> bool {
+        self.is_place(session.identity.target.as_ref(), &session.identity.session_name)
+            && self.is_counted(&session.counts)
+    }
+
+    fn is_place(&self, target: Option<&String>, session: &str) -> bool {
+        self.target.as_ref().is_none_or(|wanted| target == Some(wanted))
+            && self.session.as_ref().is_none_or(|wanted| session == wanted)
+    }
+
+    fn is_counted(&self, counts: &StateTally) -> bool {
+        let any = |wanted: fn(&State) -> bool| State::ALL.iter().any(|s| wanted(s) && counts.of(*s) > 0);
+        self.state.is_none_or(|state| counts.of(state) > 0) && (!self.needs_action || any(|s| s.needs_action()))
+    }
+}

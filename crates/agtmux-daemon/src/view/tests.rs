@@ -1,0 +1,148 @@
+use agtmux_api::wire::{GroupBy, ListQuery, Scope};
+use agtmux_core::fleet::{AgentSighting, Observation, PaneRow, ProcessSighting};
+use agtmux_core::ids::*;
+use agtmux_core::state::State;
+use jiff::Timestamp;
+
+use super::*;
+
+fn key(server: &str) -> ServerKey {
+    ServerKey { target: TargetName::local(), server: ServerName::new(server) }
+}
+
+const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
+
+fn row(session: u32, window: u32, pane: u32) -> PaneRow {
+    PaneRow {
+        session: SessionId(session),
+        session_name: format!("s{session}"),
+        window: WindowId(window),
+        window_index: window,
+        window_name: format!("w{window}"),
+        pane: PaneId(pane),
+        pane_index: 0,
+        pid: 100 + pane,
+        tty: String::new(),
+        dead: None,
+        title: String::new(),
+    }
+}
+
+struct World {
+    fleet: Fleet,
+    view: View,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { fleet: Fleet::default(), view: View::default() }
+    }
+
+    fn apply(&mut self, observation: Observation) -> Vec<Shift> {
+        let delta = self.fleet.apply(observation, Timestamp::UNIX_EPOCH);
+        self.view.follow(&self.fleet, &delta)
+    }
+
+    fn list(&mut self, server: &str, rows: Vec<PaneRow>) -> Vec<Shift> {
+        self.apply(Observation::Listed { server: key(server), generation: GENERATION, rows })
+    }
+
+    fn agent(&mut self, server: &str, pane: u32) -> Vec<Shift> {
+        let agent = AgentSighting {
+            agent_type: AgentType::new("claude"),
+            process: ProcessRef { pid: 9, start: 9 },
+            suspended: false,
+        };
+        let sighting =
+            ProcessSighting { pane: PaneId(pane), pane_pid: 100 + pane, foreground: None, agent: Some(agent) };
+        self.apply(Observation::Processes { server: key(server), generation: GENERATION, panes: vec![sighting] })
+    }
+
+    fn query(&self, query: &ListQuery, scope: Scope) -> Filter {
+        Filter::new(query, scope).expect("a good query")
+    }
+}
+
+fn kinds(shifts: &[Shift], scope: Scope) -> Vec<EventKind> {
+    shifts.iter().filter(|(_, item)| crate::shared::scope_of(item) == scope).map(|(kind, _)| *kind).collect()
+}
+
+#[test]
+fn a_linked_window_is_listed_in_both_sessions_and_counted_once() {
+    let mut world = World::new();
+    world.list("default", vec![row(0, 0, 0), row(1, 0, 0)]);
+    world.agent("default", 0);
+    let query = ListQuery::default();
+    let listing = panes(&world.view, &query, &world.query(&query, Scope::Panes), Timestamp::UNIX_EPOCH);
+    assert_eq!(listing.items.len(), 2);
+    assert_eq!(listing.summary.by_state.of(State::Unknown), 1);
+    assert_eq!(listing.summary.by_agent["claude"], 1);
+    let listing = windows(&world.view, &query, &world.query(&query, Scope::Windows), Timestamp::UNIX_EPOCH);
+    assert_eq!((listing.items.len(), listing.summary.by_state.of(State::Unknown)), (2, 1));
+}
+
+#[test]
+fn a_renamed_session_goes_and_comes() {
+    let mut world = World::new();
+    world.list("default", vec![row(0, 0, 0)]);
+    let renamed = PaneRow { session_name: "new".into(), ..row(0, 0, 0) };
+    let shifts = world.list("default", vec![renamed]);
+    for scope in [Scope::Panes, Scope::Windows, Scope::Sessions] {
+        assert_eq!(kinds(&shifts, scope), [EventKind::Remove, EventKind::Upsert], "{scope}");
+    }
+}
+
+#[test]
+fn a_session_that_lost_its_last_pane_is_gone() {
+    let mut world = World::new();
+    world.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
+    let shifts = world.list("default", vec![row(0, 0, 0)]);
+    for scope in [Scope::Panes, Scope::Windows, Scope::Sessions] {
+        assert_eq!(kinds(&shifts, scope), [EventKind::Remove], "{scope}");
+    }
+}
+
+#[test]
+fn an_unchanged_summary_is_not_news() {
+    let mut world = World::new();
+    world.list("default", vec![row(0, 0, 0)]);
+    let titled = PaneRow { title: "t".into(), ..row(0, 0, 0) };
+    let shifts = world.list("default", vec![titled]);
+    assert_eq!(kinds(&shifts, Scope::Panes), [EventKind::Upsert]);
+    assert!(kinds(&shifts, Scope::Windows).is_empty() && kinds(&shifts, Scope::Sessions).is_empty());
+}
+
+#[test]
+fn sessions_of_one_name_merge_only_when_asked() {
+    let mut world = World::new();
+    world.list("a", vec![row(0, 0, 0)]);
+    world.list("b", vec![row(0, 0, 0)]);
+    let mut query = ListQuery::default();
+    let apart = sessions(&world.view, &query, &world.query(&query, Scope::Sessions), Timestamp::UNIX_EPOCH);
+    assert_eq!(apart.items.len(), 2);
+    query.group_by = Some(GroupBy::SessionName);
+    let merged = sessions(&world.view, &query, &world.query(&query, Scope::Sessions), Timestamp::UNIX_EPOCH);
+    let [item] = merged.items.as_slice() else { panic!("one item") };
+    assert_eq!((item.panes, item.windows, item.by_target["host"].panes), (2, 2, 2));
+    assert_eq!((item.identity.target.as_deref(), item.identity.server.as_deref()), (Some("host"), None));
+}
+
+#[test]
+fn filters_narrow_and_bad_ones_are_refused() {
+    let mut world = World::new();
+    world.list("default", vec![row(0, 0, 0), row(1, 1, 1)]);
+    world.agent("default", 1);
+    let count = |query: ListQuery| {
+        panes(&world.view, &query, &world.query(&query, Scope::Panes), Timestamp::UNIX_EPOCH).items.len()
+    };
+    assert_eq!(count(ListQuery::default()), 1);
+    assert_eq!(count(ListQuery { all: true, ..ListQuery::default() }), 2);
+    assert_eq!(count(ListQuery { target_session: Some("host/s0".into()), all: true, ..ListQuery::default() }), 1);
+    assert_eq!(count(ListQuery { state: Some(State::Running), ..ListQuery::default() }), 0);
+    assert_eq!(count(ListQuery { agent: Some("codex".into()), ..ListQuery::default() }), 0);
+    assert_eq!(count(ListQuery { needs_action: true, ..ListQuery::default() }), 0);
+    let bad = ListQuery { target_session: Some("no-slash".into()), ..ListQuery::default() };
+    assert!(Filter::new(&bad, Scope::Panes).is_err());
+    let bad = ListQuery { agent: Some("claude".into()), ..ListQuery::default() };
+    assert!(Filter::new(&bad, Scope::Windows).is_err());
+}
