@@ -1,1 +1,26 @@
-fn main(){}
+//! The `agtmux` command: a client of the daemon.
+
+mod cli;
+mod commands;
+mod connect;
+mod error;
+mod message;
+mod output;
+mod quit;
+mod render;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli.command) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            error.report();
+            error.exit().into()
+        }
+    }
+}

@@ -78,7 +78,14 @@ impl Fleet {
         delta
     }
 
-    fn listed(&mut self, key: ServerKey, generation: Generation, rows: Vec<PaneRow>, now: Timestamp, delta: &mut Delta) {
+    fn listed(
+        &mut self,
+        key: ServerKey,
+        generation: Generation,
+        rows: Vec<PaneRow>,
+        now: Timestamp,
+        delta: &mut Delta,
+    ) {
         if self.servers.get(&key).is_some_and(|s| s.generation != generation) {
             self.server_gone(&key, delta);
         }
@@ -100,7 +107,14 @@ impl Fleet {
         }
     }
 
-    fn reread(&mut self, key: &ServerKey, generation: Generation, rows: Vec<PaneRow>, now: Timestamp, delta: &mut Delta) {
+    fn reread(
+        &mut self,
+        key: &ServerKey,
+        generation: Generation,
+        rows: Vec<PaneRow>,
+        now: Timestamp,
+        delta: &mut Delta,
+    ) {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for row in rows {
             if server.panes.contains_key(&row.pane) {
@@ -153,10 +167,11 @@ impl Fleet {
         now: Timestamp,
         delta: &mut Delta,
     ) {
-        let server = self
-            .servers
-            .entry(key.clone())
-            .or_insert_with(|| Server { generation, outage: None, panes: BTreeMap::new() });
+        let server = self.servers.entry(key.clone()).or_insert_with(|| Server {
+            generation,
+            outage: None,
+            panes: BTreeMap::new(),
+        });
         if server.outage.as_ref().is_some_and(|o| o.code == outage.code && o.message == outage.message) {
             return;
         }
@@ -191,11 +206,8 @@ impl Fleet {
 fn group_rows(rows: Vec<PaneRow>) -> BTreeMap<PaneId, (PaneRow, BTreeSet<Placement>)> {
     let mut panes: BTreeMap<PaneId, (PaneRow, BTreeSet<Placement>)> = BTreeMap::new();
     for row in rows {
-        let placement = Placement {
-            session: row.session,
-            session_name: row.session_name.clone(),
-            window_index: row.window_index,
-        };
+        let placement =
+            Placement { session: row.session, session_name: row.session_name.clone(), window_index: row.window_index };
         panes.entry(row.pane).or_insert_with(|| (row, BTreeSet::new())).1.insert(placement);
     }
     panes

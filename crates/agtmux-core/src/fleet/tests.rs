@@ -36,7 +36,8 @@ fn listed(generation: Generation, rows: Vec<PaneRow>) -> Observation {
 }
 
 fn agent(pane: u32, pane_pid: u32, pid: u32, suspended: bool) -> Observation {
-    let agent = AgentSighting { agent_type: AgentType::new("claude"), process: ProcessRef { pid, start: 7 }, suspended };
+    let agent =
+        AgentSighting { agent_type: AgentType::new("claude"), process: ProcessRef { pid, start: 7 }, suspended };
     processes(pane, pane_pid, Some(agent))
 }
 

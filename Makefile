@@ -1,0 +1,37 @@
+# Each target installs what it lacks where it is allowed to, asks nothing, and can be run again.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint fmt bench soak
+
+# Where rustup puts cargo, for shells that have not read its environment yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+run: ## build agtmux and show the agents of this machine, or a demo where no tmux server runs
+	@scripts/ensure-tools tmux cc cargo
+	cargo build --release --locked --package agtmux
+	$(RELEASE)/agtmux welcome
+
+test: lint ## lint, then run every test; fails if anything does
+	@scripts/ensure-tools tmux
+	scripts/test
+
+lint: ## check formatting, clippy without warnings, licences and sources of dependencies
+	@scripts/ensure-tools cc cargo rustfmt clippy cargo-deny
+	scripts/lint
+
+fmt: ## format the code
+	@scripts/ensure-tools cargo rustfmt
+	cargo fmt --all
+
+bench: ## measure agtmux against tmux itself and a naive poller, and write docs/benchmarks.md
+	@scripts/ensure-tools tmux cc cargo
+	cargo bench --locked --package agtmux --bench spine
+
+soak: ## run the tests in their long forms, for hours
+	@scripts/ensure-tools tmux cc cargo
+	AGTMUX_SOAK=1 scripts/test --release

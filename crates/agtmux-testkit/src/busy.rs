@@ -1,0 +1,43 @@
+//! A loaded machine, on purpose.
+
+use std::hint;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Keeps cores busy until it is dropped.
+#[derive(Debug)]
+pub struct BusyCores {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl BusyCores {
+    pub fn start(count: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let burn = |stop: Arc<AtomicBool>| {
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            }
+        };
+        let threads = (0..count).map(|_| thread::spawn(burn(Arc::clone(&stop)))).collect();
+        Self { stop, threads }
+    }
+
+    /// One for every core of the machine.
+    pub fn all() -> Self {
+        Self::start(thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+impl Drop for BusyCores {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that only spins cannot have panicked, and a drop must not.
+            let _ = thread.join();
+        }
+    }
+}

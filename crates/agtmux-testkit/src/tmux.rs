@@ -1,0 +1,220 @@
+//! A private tmux server.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::client::AttachedClient;
+use crate::environment::Environment;
+use crate::process;
+use crate::run::output_within;
+use crate::wait::wait_until;
+
+/// More than any server needs that is not stopped or broken.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// A server of one world, with no configuration but its own. It starts with its first session.
+#[derive(Debug, Clone)]
+pub struct TmuxServer {
+    environment: Arc<Environment>,
+    name: String,
+    socket: PathBuf,
+}
+
+/// One row of `list-panes -a`. A pane of a linked window has several.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pane {
+    pub pane_id: String,
+    pub window_id: String,
+    pub session_id: String,
+    pub window_index: u32,
+    pub pane_index: u32,
+    pub pid: u32,
+    pub dead: bool,
+    pub tty: String,
+    pub session_name: Vec<u8>,
+    pub window_name: Vec<u8>,
+    pub title: Vec<u8>,
+    pub cwd: Vec<u8>,
+    pub command: Vec<u8>,
+}
+
+const PANE_FIELDS: [&str; 13] = [
+    "pane_id",
+    "window_id",
+    "session_id",
+    "window_index",
+    "pane_index",
+    "pane_pid",
+    "pane_dead",
+    "pane_tty",
+    "session_name",
+    "window_name",
+    "pane_title",
+    "pane_current_path",
+    "pane_current_command",
+];
+
+impl TmuxServer {
+    pub(crate) fn new(environment: Arc<Environment>, name: &str) -> Self {
+        let socket = environment.sockets().join(name);
+        Self { environment, name: name.into(), socket }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// tmux, pointed at this server.
+    pub fn command(&self) -> Command {
+        let mut command = self.environment.command("tmux");
+        command.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
+        command
+    }
+
+    /// Another program, in the environment of this server's world.
+    pub(crate) fn command_for(&self, program: &str) -> Command {
+        self.environment.command(program)
+    }
+
+    /// What tmux answers. Fails the test if it fails.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> String {
+        match self.try_run(args) {
+            Ok(answer) => answer,
+            Err(error) => panic!("tmux {args:?} on server {}: {error}", self.name),
+        }
+    }
+
+    pub fn try_run(&self, args: &[&str]) -> Result<String, String> {
+        self.try_run_bytes(args).map(|answer| String::from_utf8_lossy(&answer).trim_end_matches('\n').to_owned())
+    }
+
+    /// The answer to the last byte.
+    pub fn try_run_bytes(&self, args: &[&str]) -> Result<Vec<u8>, String> {
+        let output = output_within(self.command().args(args), ANSWER).ok_or("no answer")?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        Err(format!("{}, {}", output.status, String::from_utf8_lossy(&output.stderr).trim_end()))
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.try_run(&["list-sessions"]).is_ok()
+    }
+
+    #[track_caller]
+    pub fn pid(&self) -> u32 {
+        self.run(&["display-message", "-p", "#{pid}"]).parse().expect("tmux says its pid")
+    }
+
+    /// Hangs the server, as a debugger or a full disk would. Gives its pid for [`TmuxServer::cont`].
+    #[track_caller]
+    pub fn stop(&self) -> u32 {
+        let pid = self.pid();
+        assert!(process::signal(pid, Signal::STOP), "server {} is gone", self.name);
+        wait_until("the server to stop", ANSWER, || process::is_stopped(pid));
+        pid
+    }
+
+    #[track_caller]
+    pub fn cont(&self, pid: u32) {
+        assert!(process::signal(pid, Signal::CONT), "server {} is gone", self.name);
+        wait_until("the server to go on", ANSWER, || !process::is_stopped(pid));
+    }
+
+    /// Returns when it is gone.
+    #[track_caller]
+    pub fn kill_server(&self) {
+        let pid = self.pid();
+        self.run(&["kill-server"]);
+        wait_until("the server's end", ANSWER, || !process::is_alive(pid));
+    }
+
+    /// A detached session of 80 by 24 with this command, or a shell if it is empty. Gives its pane's id.
+    #[track_caller]
+    pub fn new_session(&self, name: &str, command: &str) -> String {
+        let mut args = vec!["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "24", "-s", name];
+        args.extend(Some(command).filter(|command| !command.is_empty()));
+        self.run(&args)
+    }
+
+    /// All panes, in tmux's order.
+    #[track_caller]
+    pub fn panes(&self) -> Vec<Pane> {
+        self.rows(&["list-panes", "-a"], &PANE_FIELDS).into_iter().map(Pane::from_row).collect()
+    }
+
+    /// The values of these formats, one row for each thing that a list command lists. Whatever they hold, no value can
+    /// pass for another: each is preceded by its length.
+    #[track_caller]
+    pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
+        let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();
+        let answer = match self.try_run_bytes(&[list, &["-F", &framed]].concat()) {
+            Ok(answer) => answer,
+            Err(error) => panic!("tmux {list:?} on server {}: {error}", self.name),
+        };
+        parse_rows(&answer, formats.len()).unwrap_or_else(|| panic!("unreadable rows: {}", answer.escape_ascii()))
+    }
+
+    /// Attaches a real client with a terminal of its own to a session.
+    #[track_caller]
+    pub fn attach(&self, session: &str) -> AttachedClient {
+        let client = AttachedClient::start(self, session);
+        wait_until("the client to be attached", ANSWER, || self.client_pids().contains(&client.pid()));
+        client
+    }
+
+    #[track_caller]
+    pub fn client_pids(&self) -> Vec<u32> {
+        let clients = self.run(&["list-clients", "-F", "#{client_pid}"]);
+        clients.lines().map(|pid| pid.parse().expect("a pid")).collect()
+    }
+}
+
+impl Pane {
+    fn from_row(row: Vec<Vec<u8>>) -> Self {
+        let texts: Vec<String> = row.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+        let number = |index: usize| texts[index].parse().unwrap_or_default();
+        let [.., session_name, window_name, title, cwd, command] = &row[..] else { unreachable!("thirteen values") };
+        Self {
+            pane_id: texts[0].clone(),
+            window_id: texts[1].clone(),
+            session_id: texts[2].clone(),
+            window_index: number(3),
+            pane_index: number(4),
+            pid: number(5),
+            dead: texts[6] == "1",
+            tty: texts[7].clone(),
+            session_name: session_name.clone(),
+            window_name: window_name.clone(),
+            title: title.clone(),
+            cwd: cwd.clone(),
+            command: command.clone(),
+        }
+    }
+}
+
+fn parse_rows(mut answer: &[u8], columns: usize) -> Option<Vec<Vec<Vec<u8>>>> {
+    let mut rows = Vec::new();
+    while !answer.is_empty() {
+        let mut row = Vec::with_capacity(columns);
+        for _ in 0..columns {
+            let colon = answer.iter().position(|b| *b == b':')?;
+            let length: usize = std::str::from_utf8(&answer[..colon]).ok()?.parse().ok()?;
+            let rest = &answer[colon + 1..];
+            row.push(rest.get(..length)?.to_vec());
+            answer = &rest[length..];
+        }
+        answer = answer.strip_prefix(b"\n")?;
+        rows.push(row);
+    }
+    Some(rows)
+}

@@ -1,0 +1,194 @@
+//! A place of its own for one test.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tempfile::TempDir;
+
+use crate::environment::{Environment, MARK};
+use crate::process;
+use crate::run::output_within;
+use crate::tmux::TmuxServer;
+
+/// How long a daemon, a server and their children get to end when they are told to.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Files, environment, tmux servers and a daemon that no other test and no user shares.
+///
+/// When it is dropped, the daemon is told to end, the tmux servers are killed, and any process of this world that is
+/// still there fails the test. Declare it first: what is declared later is dropped earlier.
+#[derive(Debug)]
+pub struct World {
+    environment: Arc<Environment>,
+    agtmux: Option<PathBuf>,
+    farewell: Duration,
+    _dir: TempDir,
+}
+
+impl World {
+    #[expect(clippy::new_without_default, reason = "making one touches the disk")]
+    pub fn new() -> Self {
+        // A socket's path has about a hundred bytes, and the usual temporary directory may use them up.
+        let dir = tempfile::Builder::new().prefix("agt-").tempdir_in("/tmp").expect("/tmp is writable");
+        Self { environment: Arc::new(Environment::below(dir.path())), agtmux: None, farewell: FAREWELL, _dir: dir }
+    }
+
+    /// With the binary under test: `World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))`.
+    pub fn with_agtmux(binary: impl Into<PathBuf>) -> Self {
+        let mut world = Self::new();
+        world.agtmux = Some(binary.into());
+        world
+    }
+
+    /// Shortens the time that processes get to end before they count as left behind.
+    pub fn set_farewell(&mut self, farewell: Duration) {
+        self.farewell = farewell;
+    }
+
+    /// A command in this world's environment, and in no other.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.environment.command(program)
+    }
+
+    #[track_caller]
+    pub fn agtmux(&self) -> Command {
+        self.command(self.agtmux.as_ref().expect("World::with_agtmux says which binary"))
+    }
+
+    /// A tmux server under this name. It starts with its first session.
+    pub fn tmux(&self, name: &str) -> TmuxServer {
+        TmuxServer::new(Arc::clone(&self.environment), name)
+    }
+
+    /// The value that `AGTMUX_WORLD` has in every process of this world.
+    pub fn id(&self) -> &str {
+        &self.environment.id
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.environment.dir
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.dir().join("home")
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.dir().join("config/agtmux/config.toml")
+    }
+
+    pub fn state_dir(&self) -> PathBuf {
+        self.dir().join("state")
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir().join("run/agtmuxd.sock")
+    }
+
+    /// Where `tmux -L name` has its sockets here.
+    pub fn tmux_sockets(&self) -> PathBuf {
+        self.environment.sockets()
+    }
+
+    /// A shell command that looks like the program of this name in the process table and reads its input until it
+    /// ends.
+    pub fn stand_in(&self, name: &str) -> String {
+        format!("exec {} -c 'while read -r line; do :; done'", self.shell_named(name).display())
+    }
+
+    /// A shell under another name.
+    pub fn shell_named(&self, name: &str) -> PathBuf {
+        let program = self.home().join(name);
+        // Not fs::copy: a process that another thread starts meanwhile would hold the file open for writing, and a
+        // file that is open for writing cannot be executed.
+        let copied = self.command("cp").arg("/bin/sh").arg(&program).status();
+        assert!(copied.is_ok_and(|status| status.success()), "a shell can be copied");
+        program
+    }
+
+    /// Every living process of this world.
+    pub fn processes(&self) -> Vec<u32> {
+        let ours = |pid: &u32| process::has_variable(*pid, MARK, self.id()) && process::is_alive(*pid);
+        process::all().into_iter().filter(ours).collect()
+    }
+
+    /// The daemons of this world.
+    pub fn daemons(&self) -> Vec<u32> {
+        let alike: Vec<u32> = self.processes().into_iter().filter(|pid| is_daemon(&process::argv(*pid))).collect();
+        // A child that has not yet become another program still looks like its parent.
+        let begun_by_another = |pid: &u32| process::parent(*pid).is_some_and(|parent| alike.contains(&parent));
+        alike.iter().copied().filter(|pid| !begun_by_another(pid)).collect()
+    }
+
+    fn stop_daemons(&self) {
+        for pid in self.daemons() {
+            self.signal(pid, Signal::TERM);
+        }
+        vanish(self.farewell, || self.daemons());
+    }
+
+    fn kill_tmux_servers(&self) {
+        let Ok(entries) = fs::read_dir(self.tmux_sockets()) else { return };
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket())) {
+            let mut kill = self.command("tmux");
+            kill.arg("-S").arg(entry.path()).arg("kill-server");
+            output_within(&mut kill, self.farewell);
+        }
+    }
+
+    /// Never hits a stranger that got the number of a process of ours.
+    fn signal(&self, pid: u32, signal: Signal) {
+        let Some(Ok(handle)) = process::to_pid(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return };
+        if process::has_variable(pid, MARK, self.id()) {
+            // Fails only when it has ended by now, which is what we want.
+            let _ = pidfd_send_signal(&handle, signal);
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for pid in self.processes() {
+            self.signal(pid, Signal::CONT);
+        }
+        self.stop_daemons();
+        self.kill_tmux_servers();
+        let leaked = vanish(self.farewell, || self.processes());
+        let names: Vec<String> = leaked.iter().map(|pid| process::describe(*pid)).collect();
+        for pid in leaked {
+            self.signal(pid, Signal::KILL);
+        }
+        if !names.is_empty() && !thread::panicking() {
+            panic!("the test left processes behind: {}", names.join(", "));
+        }
+    }
+}
+
+fn is_daemon(argv: &[Vec<u8>]) -> bool {
+    let name = argv.first().and_then(|argv0| argv0.rsplit(|b| *b == b'/').next());
+    match name {
+        Some(b"agtmuxd") => true,
+        Some(b"agtmux") => argv.len() > 2 && argv[1] == b"daemon" && argv[2] == b"run",
+        _ => false,
+    }
+}
+
+/// What is still there when it is gone, or when the time is up. Unlike a wait it does not fail: it runs in a drop.
+fn vanish(deadline: Duration, mut look: impl FnMut() -> Vec<u32>) -> Vec<u32> {
+    let start = Instant::now();
+    loop {
+        let late = start.elapsed() >= deadline;
+        let left = look();
+        if left.is_empty() || late {
+            return left;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}

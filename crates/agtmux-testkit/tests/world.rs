@@ -1,0 +1,101 @@
+//! A world is apart from everything else and leaves nothing behind.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use agtmux_testkit::{Running, World, process, wait_for, wait_until};
+
+const SOON: Duration = Duration::from_secs(10);
+
+fn message(error: Box<dyn std::any::Any + Send>) -> String {
+    error.downcast_ref::<String>().cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_environment_is_its_own() {
+    let world = World::new();
+    let output = world.command("env").output().expect("env runs");
+    let text = String::from_utf8(output.stdout).expect("plain");
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+    let dir = world.dir().to_str().expect("plain");
+    for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "AGTMUX_STATE_DIR", "AGTMUX_SOCKET"] {
+        assert!(value(name).is_some_and(|path| path.starts_with(dir)), "{name} in {text}");
+    }
+    assert_eq!(value("TMUX_TMPDIR"), Some(dir));
+    assert_eq!(value("AGTMUX_WORLD"), Some(world.id()));
+    assert_eq!(value("PATH").map(Into::into), std::env::var_os("PATH"));
+    assert_eq!((value("TMUX"), value("TMUX_PANE"), value("CARGO_MANIFEST_DIR")), (None, None, None));
+    assert!(world.socket().as_os_str().len() < 80, "sockets need short paths");
+}
+
+#[test]
+fn its_directory_goes_with_it() {
+    let world = World::new();
+    let dir = world.dir().to_owned();
+    fs::write(world.home().join("file"), "x").expect("writable");
+    drop(world);
+    assert!(!dir.exists());
+}
+
+#[test]
+fn what_is_left_behind_is_named_and_killed() {
+    let mut world = World::new();
+    world.set_farewell(Duration::from_millis(50));
+    let bystander = Running::start(std::process::Command::new("sleep").arg("1000"));
+    let leaked = Running::start(world.command("sleep").arg("1001"));
+    let error = catch_unwind(AssertUnwindSafe(|| drop(world))).expect_err("a leak fails the test");
+    assert_eq!(message(error), format!("the test left processes behind: {} (sleep 1001)", leaked.id()));
+    wait_until("the leaked process's end", SOON, || !process::is_alive(leaked.id()));
+    assert!(process::is_alive(bystander.id()));
+}
+
+#[test]
+fn a_failing_test_is_not_hidden_by_its_leak() {
+    let mut leaked = None;
+    let error = catch_unwind(AssertUnwindSafe(|| {
+        let mut world = World::new();
+        world.set_farewell(Duration::from_millis(50));
+        leaked = Some(Running::start(world.command("sleep").arg("1002")));
+        panic!("{}", String::from("the real reason"));
+    }))
+    .expect_err("it failed");
+    assert_eq!(message(error), "the real reason");
+    let leaked = leaked.expect("started");
+    wait_until("the leaked process's end", SOON, || !process::is_alive(leaked.id()));
+}
+
+#[test]
+fn a_daemon_is_told_to_end() {
+    let world = World::new();
+    let done = std::env::temp_dir().join(format!("{}-done", world.id()));
+    let script = world.shell_named("agtmuxd");
+    let ready = world.home().join("ready");
+    let body = format!(
+        "trap 'echo bye > {}; exit' TERM; : > {}; while :; do sleep 0.01; done",
+        done.display(),
+        ready.display()
+    );
+    let mut daemon = Running::start(world.command(&script).args(["-c", &body]));
+    wait_until("the daemon", SOON, || ready.exists());
+    assert_eq!(world.daemons(), [daemon.id()]);
+    process::signal(daemon.id(), rustix::process::Signal::STOP);
+    drop(world);
+    assert!(daemon.wait().is_ok_and(|status| status.success()));
+    assert_eq!(fs::read_to_string(&done).expect("said goodbye"), "bye\n");
+    fs::remove_file(&done).expect("ours");
+}
+
+#[test]
+fn stand_ins_carry_their_name() {
+    let world = World::new();
+    let server = world.tmux("default");
+    server.new_session("work", &world.stand_in("claude"));
+    let pid = server.panes()[0].pid;
+    wait_for("the stand-in", SOON, || {
+        let exe = fs::read_link(format!("/proc/{pid}/exe"));
+        if exe.as_ref().is_ok_and(|exe| *exe == world.home().join("claude")) { Ok(()) } else { Err(exe) }
+    });
+    let command = String::from_utf8_lossy(&server.panes()[0].command).into_owned();
+    assert_eq!(command, "claude");
+}

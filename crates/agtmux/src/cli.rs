@@ -1,0 +1,114 @@
+//! What can be typed.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{config, daemon, list, status, watch};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    fine
+  1    failed, or the answer is no
+  2    wrong usage or a faulty configuration
+  3    no daemon runs and none may be started
+  4    the daemon is of another version: agtmux daemon restart
+  5    the daemon refused the request or did not answer it
+  130  interrupted with Ctrl-C
+  143  terminated
+
+The daemon is started by the first command that needs it; AGTMUX_NO_AUTOSTART=1 forbids that.
+Files: AGTMUX_CONFIG, AGTMUX_STATE_DIR and AGTMUX_SOCKET say where they are.";
+
+/// One place to see every AI coding agent that runs in tmux.
+///
+/// Without a command it lists the panes in which an agent runs.
+#[derive(Debug, Parser)]
+#[command(name = "agtmux", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List panes, windows or sessions and what their agents do
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    /// Follow the agents as they change
+    Watch(watch::WatchArgs),
+    /// One line for a status bar: how many agents wait, run or idle. Never starts the daemon
+    Status(status::StatusArgs),
+    /// Run, start, stop and look at the daemon
+    #[command(subcommand)]
+    Daemon(daemon::DaemonCommand),
+    /// Look at the settings
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Show agtmux at work on a private tmux server with scripted agents, and clean it up again
+    Demo,
+    /// What `make run` shows: your agents, or the demo where no tmux server runs
+    Welcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parses(line: &str) -> bool {
+        Cli::try_parse_from(line.split_whitespace()).is_ok()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_documented_flag_is_there() {
+        for line in [
+            "agtmux",
+            "agtmux ls",
+            "agtmux list --json --all",
+            "agtmux list panes --target host --session s --state running --agent claude --needs-action --json --all",
+            "agtmux list panes --all-targets --target-session host/work",
+            "agtmux list windows --target host --target-session host/s --session s --with-agent-status --json --all",
+            "agtmux list sessions --all-targets --agent-summary --group-by session-name --json --all",
+            "agtmux watch --target host --scope windows --format jsonl --interval 500ms --since 10m --once",
+            "agtmux watch --since 2026-11-15T09:00:00Z --all --state waiting_input",
+            "agtmux daemon logs -n 20 -f",
+            "agtmux daemon run --detached",
+            "agtmux daemon status --json",
+            "agtmux config check some.toml",
+            "agtmux status --json",
+        ] {
+            assert!(parses(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn contradictions_and_unknown_words_are_refused() {
+        for line in [
+            "agtmux list panes --target host --all-targets",
+            "agtmux watch --target host --all-targets",
+            "agtmux list panes --state busy",
+            "agtmux list panes --target-session nosession",
+            "agtmux list sessions --group-by window",
+            "agtmux list panes --group-by session-name",
+            "agtmux list panes --with-agent-status",
+            "agtmux list --json windows",
+            "agtmux watch --interval soon",
+            "agtmux watch --interval -1s",
+            "agtmux watch --since yesterday-ish",
+            "agtmux daemon",
+        ] {
+            assert!(!parses(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn usage_errors_exit_with_2() {
+        let error = Cli::try_parse_from(["agtmux", "list", "panes", "--state", "busy"]).expect_err("no such state");
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("waiting_approval"), "{error}");
+    }
+}

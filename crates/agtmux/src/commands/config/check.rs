@@ -1,0 +1,37 @@
+use std::path::{Path, PathBuf};
+
+use agtmux_api::config::Config;
+use agtmux_api::paths::Paths;
+use agtmux_core::sanitize;
+
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+pub(super) fn run(file: Option<PathBuf>) -> Result<Exit, CliError> {
+    let Some(file) = file else { return check_own(&Paths::from_env()?.config) };
+    // A file that was named and is not there is a mistake; one's own may be missing.
+    if !file.exists() {
+        let message = Message::new(format!("there is no file '{}'", file.display())).hint("agtmux config path");
+        return Err(CliError::new(Exit::Usage, message));
+    }
+    check(&file)
+}
+
+fn check_own(file: &Path) -> Result<Exit, CliError> {
+    if file.exists() {
+        return check(file);
+    }
+    output::print(&format!("{} does not exist: the defaults are in force\n", shown(file)))?;
+    Ok(Exit::Ok)
+}
+
+fn check(file: &Path) -> Result<Exit, CliError> {
+    Config::load(file)?;
+    output::print(&format!("{} is fine\n", shown(file)))?;
+    Ok(Exit::Ok)
+}
+
+fn shown(file: &Path) -> String {
+    sanitize::for_terminal(&file.display().to_string())
+}

@@ -1,0 +1,97 @@
+use std::path::Path;
+
+use agtmux_api::config::{Config, ConfigError, DEFAULTS};
+use agtmux_core::sanitize;
+use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
+
+use crate::error::{CliError, Exit};
+use crate::output;
+
+pub(super) fn run(path: &Path) -> Result<Exit, CliError> {
+    // Read through the real thing first: what it refuses is not in force.
+    Config::load(path)?;
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }.into()),
+    };
+    let effective = overlay(&text, path).map_err(|error| CliError::io("merge the settings", error))?;
+    output::print(&effective)?;
+    Ok(Exit::Ok)
+}
+
+/// The commented defaults with the user's values put in place.
+fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
+    let users: DocumentMut = text.parse()?;
+    let mut shown: DocumentMut = DEFAULTS.parse()?;
+    let mut changed = false;
+    for (name, item) in users.iter() {
+        if let (Some(from), Some(into)) = (item.as_table_like(), shown.get_mut(name).and_then(Item::as_table_mut)) {
+            changed |= put_values(from, into);
+        }
+    }
+    if changed {
+        introduce(&mut shown, path);
+    }
+    Ok(shown.to_string())
+}
+
+/// Says whether any of them differs from its default.
+fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
+    let mut changed = false;
+    for (key, item) in from.iter() {
+        let (Some(value), Some(default)) = (item.as_value(), into.get_mut(key).and_then(Item::as_value_mut)) else {
+            continue;
+        };
+        let mut value = value.clone();
+        let mut plain = default.clone();
+        plain.decor_mut().clear();
+        value.decor_mut().clear();
+        if value.to_string() == plain.to_string() {
+            continue;
+        }
+        *value.decor_mut() = toml_edit::Decor::new(" ", format!("  # default: {plain}"));
+        *default = value;
+        changed = true;
+    }
+    changed
+}
+
+/// The defaults begin by saying that they are the defaults, which is no longer true.
+fn introduce(shown: &mut DocumentMut, path: &Path) {
+    let path = sanitize::for_terminal(&path.display().to_string());
+    if let Some((_, Item::Table(first))) = shown.iter_mut().next() {
+        first.decor_mut().set_prefix(format!("# agtmux's settings: those of '{path}' over the defaults.\n\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overlaid(text: &str) -> String {
+        overlay(text, Path::new("/c.toml")).expect("valid")
+    }
+
+    #[test]
+    fn without_changes_the_defaults_are_shown_as_they_are() {
+        assert_eq!(overlaid(""), DEFAULTS);
+        assert_eq!(overlaid("[tmux]\nhooks = true # mine\n"), DEFAULTS);
+    }
+
+    #[test]
+    fn a_changed_value_stands_in_place_and_names_its_default() {
+        let text = overlaid("[tmux]\n# mine\ncommand_timeout = '3s' # slow disk\nsockets = [\n '/a',\n]\n");
+        assert!(text.starts_with("# agtmux's settings: those of '/c.toml' over the defaults.\n\n[daemon]\n"), "{text}");
+        assert!(text.contains("not responding.\ncommand_timeout = '3s'  # default: \"1500ms\"\n"), "{text}");
+        assert!(text.contains("# Note changes at once"), "{text}");
+        let shown = Config::parse(&text, Path::new("/shown")).expect("what is shown can be read");
+        assert_eq!(shown.tmux.command_timeout.0.as_secs(), 3);
+        assert_eq!(shown.tmux.sockets.len(), 1);
+    }
+
+    #[test]
+    fn inline_tables_count_too() {
+        assert!(overlaid("observe = { reconcile_active = '5s' }").contains("reconcile_active = '5s'"));
+    }
+}

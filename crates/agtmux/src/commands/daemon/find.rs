@@ -1,0 +1,59 @@
+//! Which process the daemon is. Asked of the kernel, so that it works with a daemon of any version.
+
+use agtmux_api::client::ClientError;
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
+
+use crate::connect::Daemon;
+use crate::error::CliError;
+
+pub(super) async fn find(daemon: &Daemon) -> Result<Option<Pid>, CliError> {
+    match daemon.client.connect().await {
+        Ok(stream) => {
+            let peer = stream.peer_cred().map_err(|error| CliError::io("ask who listens on the socket", error))?;
+            Ok(peer.pid().and_then(Pid::from_raw))
+        }
+        // It may be starting, stopping or stuck without its socket.
+        Err(ClientError::NotRunning(_)) => holder_of_lock(daemon),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn holder_of_lock(daemon: &Daemon) -> Result<Option<Pid>, CliError> {
+    let path = daemon.paths.lock();
+    let file = match std::fs::File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(CliError::io(&format!("open '{}'", path.display()), error)),
+    };
+    let held = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock))
+        .map_err(|error| CliError::io(&format!("ask who holds '{}'", path.display()), error))?;
+    Ok(held.and_then(|lock| lock.pid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agtmux_api::client::Client;
+    use agtmux_api::paths::Paths;
+
+    #[tokio::test]
+    async fn without_a_socket_or_a_lock_there_is_none() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let socket = dir.path().join("s");
+        let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
+        let daemon = Daemon { paths, client: Client::new(socket) };
+        assert_eq!(find(&daemon).await.expect("no fault"), None);
+        std::fs::write(daemon.paths.lock(), "").expect("written");
+        assert_eq!(find(&daemon).await.expect("no fault"), None);
+    }
+
+    #[tokio::test]
+    async fn whoever_listens_is_found() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let socket = dir.path().join("s");
+        let _listener = tokio::net::UnixListener::bind(&socket).expect("bound");
+        let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
+        let daemon = Daemon { paths, client: Client::new(socket) };
+        assert_eq!(find(&daemon).await.expect("no fault"), Some(rustix::process::getpid()));
+    }
+}

@@ -1,0 +1,102 @@
+//! Ending a process without hitting another one that got its number.
+
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::Process;
+#[cfg(not(target_os = "linux"))]
+pub(super) use portable::Process;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    Yes,
+    NotYet,
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::os::fd::OwnedFd;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+    use super::{Duration, Ended, Pid};
+
+    pub(in super::super) struct Process(OwnedFd);
+
+    impl Process {
+        pub(in super::super) fn open(pid: Pid) -> rustix::io::Result<Self> {
+            pidfd_open(pid, PidfdFlags::empty()).map(Self)
+        }
+
+        pub(in super::super) fn terminate(&self) -> rustix::io::Result<()> {
+            pidfd_send_signal(&self.0, Signal::TERM)
+        }
+
+        pub(in super::super) fn wait(&self, within: Duration) -> rustix::io::Result<Ended> {
+            let timeout = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
+            let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+            Ok(if poll(&mut fds, Some(&timeout))? > 0 { Ended::Yes } else { Ended::NotYet })
+        }
+    }
+}
+
+#[cfg(any(not(target_os = "linux"), test))]
+mod portable {
+    use std::time::Instant;
+
+    use rustix::process::{Signal, kill_process, test_kill_process};
+
+    use super::{Duration, Ended, Pid};
+
+    const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+    pub(in super::super) struct Process(Pid);
+
+    impl Process {
+        pub(in super::super) fn open(pid: Pid) -> rustix::io::Result<Self> {
+            test_kill_process(pid).map(|()| Self(pid))
+        }
+
+        pub(in super::super) fn terminate(&self) -> rustix::io::Result<()> {
+            kill_process(self.0, Signal::TERM)
+        }
+
+        pub(in super::super) fn wait(&self, within: Duration) -> rustix::io::Result<Ended> {
+            let deadline = Instant::now() + within;
+            while test_kill_process(self.0).is_ok() {
+                if Instant::now() >= deadline {
+                    return Ok(Ended::NotYet);
+                }
+                std::thread::sleep(LOOK_EVERY);
+            }
+            Ok(Ended::Yes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn both_ways_end_a_process_and_notice() {
+        let sleeper = || Command::new("sleep").arg("60").spawn().expect("sleep runs");
+        let mut child = sleeper();
+        let process = Process::open(Pid::from_child(&child)).expect("alive");
+        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), Ended::NotYet);
+        process.terminate().expect("signalled");
+        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), Ended::Yes);
+        child.wait().expect("reaped");
+
+        let mut child = sleeper();
+        let process = portable::Process::open(Pid::from_child(&child)).expect("alive");
+        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), Ended::NotYet);
+        process.terminate().expect("signalled");
+        child.wait().expect("reaped");
+        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), Ended::Yes);
+    }
+}

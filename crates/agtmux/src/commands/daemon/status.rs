@@ -1,0 +1,87 @@
+use agtmux_api::client::ClientError;
+use agtmux_api::wire::{Health, ListQuery, ServerHealth};
+use agtmux_core::sanitize::for_terminal;
+use clap::Args;
+use jiff::Timestamp;
+
+use super::find::find;
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::{output, render};
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print the daemon's own answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: StatusArgs) -> Result<Exit, CliError> {
+    let daemon = Daemon::from_env()?;
+    let bytes = match daemon.client.get_bytes("/v1/health", &ListQuery::default()).await {
+        Ok(bytes) => bytes,
+        Err(ClientError::NotRunning(_)) => return Err(not_running(&daemon).await?),
+        Err(error) => return Err(error.into()),
+    };
+    if args.json {
+        output::line(&bytes)?;
+        return Ok(Exit::Ok);
+    }
+    let health: Health = parse(&bytes)?;
+    output::lines(&describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
+    health.target_errors.iter().for_each(|error| render::target_error(error).tell());
+    if health.version != agtmux_api::VERSION {
+        other_version(&health.version).tell();
+    }
+    Ok(Exit::Ok)
+}
+
+async fn not_running(daemon: &Daemon) -> Result<CliError, CliError> {
+    let message = match find(daemon).await? {
+        None => Message::new("no daemon runs").hint("agtmux daemon start"),
+        Some(pid) => Message::new(format!("the daemon (pid {}) is starting, ending or stuck", pid.as_raw_nonzero()))
+            .because(format!("it holds '{}' but does not listen", daemon.paths.lock().display()))
+            .hint("agtmux daemon logs")
+            .hint("agtmux daemon restart"),
+    };
+    Ok(CliError::new(Exit::NoDaemon, message))
+}
+
+fn other_version(daemon: &str) -> Message {
+    Message::new(format!("the daemon is version {daemon}, this is agtmux {}", agtmux_api::VERSION))
+        .hint("agtmux daemon restart")
+}
+
+fn describe(health: &Health, socket: &str, now: Timestamp) -> Vec<String> {
+    let mut lines = vec![
+        format!("agtmuxd {}, {}", for_terminal(&health.version), for_terminal(&health.status)),
+        format!("  pid     {}, for {}", health.pid, render::age(health.started_at, now)),
+        format!("  socket  {}", for_terminal(socket)),
+        format!("  store   {}", for_terminal(&health.store.path)),
+    ];
+    if let Some(error) = &health.store.error {
+        lines.push(format!("          cannot be written: {}", for_terminal(error)));
+    }
+    if let Some(moved) = &health.store.quarantined {
+        lines.push(format!("          was unreadable; the old one is kept at {}", for_terminal(moved)));
+    }
+    if health.servers.is_empty() {
+        lines.push("  no tmux server is running".to_owned());
+    }
+    lines.extend(health.servers.iter().map(server));
+    lines
+}
+
+fn server(server: &ServerHealth) -> String {
+    format!(
+        "  server  {}@{}: tmux {}, pid {}, {} panes, {}{}",
+        for_terminal(&server.target),
+        for_terminal(&server.server),
+        for_terminal(&server.tmux_version),
+        server.pid,
+        server.panes,
+        for_terminal(&server.evidence),
+        if server.hooks { "" } else { ", no hooks" },
+    )
+}

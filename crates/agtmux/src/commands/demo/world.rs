@@ -1,0 +1,152 @@
+//! A tmux server and a daemon of their own, in a directory of their own.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use agtmux_api::config::Config;
+use agtmux_api::paths::Paths;
+use tempfile::TempDir;
+
+use super::scripts::{self, SCRIPTS, Script};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+
+const SESSION: &str = "demo";
+const TITLES_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const KEPT_FROM_OUTSIDE: [&str; 3] = ["TMUX", "TMUX_PANE", "AGTMUX_NO_AUTOSTART"];
+
+#[derive(Debug)]
+pub(super) struct World {
+    dir: TempDir,
+    exe: PathBuf,
+    tmux: PathBuf,
+    server: String,
+}
+
+impl World {
+    pub(super) fn build() -> Result<Self, CliError> {
+        let fault = |error| CliError::io("set the demo up", error);
+        let config = Config::load(&Paths::from_env()?.config)?;
+        let world = Self {
+            dir: tempfile::Builder::new().prefix("agtmux-demo-").tempdir().map_err(fault)?,
+            exe: std::env::current_exe().map_err(fault)?,
+            tmux: config.tmux.program,
+            server: format!("agtmux-demo-{}", std::process::id()),
+        };
+        for sub in ["bin", "tmux", "state"] {
+            std::fs::create_dir(world.dir.path().join(sub)).map_err(fault)?;
+        }
+        scripts::write(&world.dir.path().join("bin"), std::process::id()).map_err(fault)?;
+        world.write_config().map_err(fault)?;
+        world.start_panes()?;
+        world.await_titles()?;
+        world.start_daemon()?;
+        Ok(world)
+    }
+
+    /// Nothing of the user's but the tmux program: their sockets are not part of the demo.
+    fn write_config(&self) -> std::io::Result<()> {
+        let mut config = toml_edit::DocumentMut::new();
+        config["tmux"] = toml_edit::table();
+        config["tmux"]["program"] = toml_edit::value(self.tmux.to_string_lossy().into_owned());
+        std::fs::write(self.dir.path().join("config.toml"), config.to_string())
+    }
+
+    pub(super) fn agtmux(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.exe);
+        command.args(args);
+        self.enclose(&mut command);
+        command
+    }
+
+    fn enclose(&self, command: &mut Command) {
+        let below = |name: &str| self.dir.path().join(name);
+        command
+            .env("TMUX_TMPDIR", below("tmux"))
+            .env("AGTMUX_CONFIG", below("config.toml"))
+            .env("AGTMUX_STATE_DIR", below("state"))
+            .env("AGTMUX_SOCKET", below("state/agtmuxd.sock"));
+        for name in KEPT_FROM_OUTSIDE {
+            command.env_remove(name);
+        }
+    }
+
+    fn tmux(&self, args: &[&OsStr]) -> Result<Output, CliError> {
+        let mut command = Command::new(&self.tmux);
+        command.args(["-L", &self.server, "-f", "/dev/null"]).args(args).stdin(Stdio::null());
+        self.enclose(&mut command);
+        let output = command.output().map_err(|error| no_tmux(&self.tmux, &error))?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let message = Message::new("tmux could not set the demo up");
+        Err(CliError::failed(message.because(String::from_utf8_lossy(&output.stderr).trim())))
+    }
+
+    fn start_panes(&self) -> Result<(), CliError> {
+        let size = ["-x", "160", "-y", "48"];
+        let mut last_window = None;
+        for script in SCRIPTS {
+            let mut args: Vec<&str> = match last_window.replace(script.window) {
+                None => [&["new-session", "-d", "-s", SESSION, "-n", script.window], &size[..]].concat(),
+                Some(window) if window == script.window => vec!["split-window", "-d", "-t", "=demo:"],
+                Some(_) => vec!["new-window", "-t", "=demo:", "-n", script.window],
+            };
+            args.push("--");
+            self.start_pane(&args, script)?;
+        }
+        // One pane without an agent, for `--all`.
+        let shell = ["split-window", "-d", "-t", "=demo:", "--", "/bin/sh"].map(OsStr::new);
+        self.tmux(&shell).map(|_| ())
+    }
+
+    fn start_pane(&self, args: &[&str], script: &Script) -> Result<(), CliError> {
+        let program = self.dir.path().join("bin").join(script.name);
+        let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        args.push(program.as_os_str());
+        self.tmux(&args).map(|_| ())
+    }
+
+    /// Once a script has set its title it is what it pretends to be, and the daemon's first look sees it.
+    fn await_titles(&self) -> Result<(), CliError> {
+        let list = ["list-panes", "-a", "-F", "#{pane_title}"].map(OsStr::new);
+        let deadline = Instant::now() + TITLES_WITHIN;
+        loop {
+            let titles = self.tmux(&list)?.stdout;
+            let titles = String::from_utf8_lossy(&titles);
+            let all_there = SCRIPTS.iter().all(|script| titles.lines().any(|title| title == script.title));
+            if all_there || Instant::now() >= deadline {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn start_daemon(&self) -> Result<(), CliError> {
+        let output = self.agtmux(&["daemon", "start"]).output().map_err(|error| CliError::io("start agtmux", error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(CliError::failed(Message::new("the demo's daemon did not start").because(said.trim())))
+    }
+}
+
+impl Drop for World {
+    /// Each step on its own: what fails must not keep the rest from being cleaned up.
+    fn drop(&mut self) {
+        let _ = self.agtmux(&["daemon", "stop"]).output();
+        let _ = self.tmux(&[OsStr::new("kill-server")]);
+    }
+}
+
+fn no_tmux(program: &std::path::Path, error: &std::io::Error) -> CliError {
+    let message = Message::new(format!("cannot run '{}': {error}", program.display()));
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return CliError::new(Exit::Failed, message.hint("apt install tmux").hint("brew install tmux"));
+    }
+    CliError::new(Exit::Failed, message)
+}

@@ -1,0 +1,92 @@
+//! Why a list is empty. "Nothing" has many causes, and each has another remedy.
+
+use agtmux_api::wire::{Filters, Health, Scope};
+
+use crate::message::Message;
+
+pub(crate) fn explain(scope: Scope, filters: &Filters, health: &Health) -> Message {
+    if health.servers.is_empty() && health.target_errors.is_empty() {
+        return Message::new("no tmux server is running for this user").hint("tmux new").hint("agtmux demo");
+    }
+    if health.servers.is_empty() {
+        return Message::new(format!("no {scope} are known: nothing could be read yet")).hint("agtmux daemon status");
+    }
+    let chosen = describe(filters);
+    if !chosen.is_empty() {
+        return Message::new(format!("no {scope} match {}", chosen.join(", "))).hint(format!("agtmux list {scope}"));
+    }
+    let panes = count(health.servers.iter().map(|server| server.panes).sum(), "pane");
+    let servers = count(health.servers.len() as u32, "tmux server");
+    if scope == Scope::Panes && !filters.all {
+        let message = Message::new(format!("no agent runs in any of the {panes} on {servers}"));
+        return message.hint("agtmux list panes --all   (every pane)");
+    }
+    Message::new(format!("there are no {scope} on {servers}")).hint("tmux new").hint("agtmux demo")
+}
+
+fn describe(filters: &Filters) -> Vec<String> {
+    let given = [
+        ("--target", filters.target.as_deref()),
+        ("--target-session", filters.target_session.as_deref()),
+        ("--session", filters.session.as_deref()),
+        ("--state", filters.state.map(|state| state.as_str())),
+        ("--agent", filters.agent.as_deref()),
+    ];
+    let mut words: Vec<String> =
+        given.into_iter().filter_map(|(flag, value)| Some(format!("{flag} {}", value?))).collect();
+    if filters.needs_action {
+        words.push("--needs-action".to_owned());
+    }
+    words
+}
+
+fn count(n: u32, thing: &str) -> String {
+    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agtmux_api::wire::{ServerHealth, StoreHealth};
+
+    fn health(panes: &[u32]) -> Health {
+        let server = |panes: &u32| ServerHealth {
+            target: "host".into(),
+            server: "default".into(),
+            socket: "/tmp/tmux-0/default".into(),
+            pid: 1,
+            tmux_version: "3.3a".into(),
+            panes: *panes,
+            evidence: "events".into(),
+            hooks: true,
+        };
+        Health {
+            schema_version: 1,
+            status: "ok".into(),
+            version: "0".into(),
+            api_version: 1,
+            pid: 1,
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            seq: 0,
+            store: StoreHealth { path: "/x".into(), schema_version: 1, quarantined: None, error: None },
+            servers: panes.iter().map(server).collect(),
+            target_errors: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn no_server_is_not_no_agent() {
+        let told = explain(Scope::Panes, &Filters::default(), &health(&[])).to_string();
+        assert_eq!(told, "agtmux: no tmux server is running for this user\n  try: tmux new\n  try: agtmux demo\n");
+        let told = explain(Scope::Panes, &Filters::default(), &health(&[5, 7])).to_string();
+        assert!(told.starts_with("agtmux: no agent runs in any of the 12 panes on 2 tmux servers\n"), "{told}");
+        assert!(told.contains("agtmux list panes --all"), "{told}");
+    }
+
+    #[test]
+    fn filters_that_match_nothing_are_named() {
+        let filters = Filters { session: Some("wörk\x1b".into()), needs_action: true, ..Filters::default() };
+        let told = explain(Scope::Panes, &filters, &health(&[1])).to_string();
+        assert!(told.starts_with("agtmux: no panes match --session wörk\\x1b, --needs-action\n"), "{told}");
+    }
+}

@@ -1,0 +1,39 @@
+use agtmux_api::wire::{GroupBy, ListQuery, Listing, Scope, SessionItem};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::show::{Request, show};
+use crate::commands::filters::FilterArgs;
+use crate::error::{CliError, Exit};
+use crate::render;
+
+const BY_TARGET_SESSION: &str = "target-session";
+const BY_SESSION_NAME: &str = "session-name";
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    #[command(flatten)]
+    filters: FilterArgs,
+    /// Show how many agents of each session wait, run or idle. JSON always has it
+    #[arg(long)]
+    agent_summary: bool,
+    /// A row for each session of each target, or one for all sessions of one name
+    #[arg(long, value_name = "GROUPING", default_value = BY_TARGET_SESSION, value_parser = groupings())]
+    group_by: GroupBy,
+    /// Print the daemon's answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: SessionsArgs) -> Result<Exit, CliError> {
+    let query = ListQuery { group_by: Some(args.group_by), ..args.filters.query() };
+    let request = Request { scope: Scope::Sessions, query, json: args.json };
+    show(request, |listing: &Listing<SessionItem>| render::sessions(&listing.items, args.agent_summary)).await
+}
+
+fn groupings() -> impl TypedValueParser<Value = GroupBy> {
+    PossibleValuesParser::new([BY_TARGET_SESSION, BY_SESSION_NAME]).map(|word| match word.as_str() {
+        BY_SESSION_NAME => GroupBy::SessionName,
+        _ => GroupBy::TargetSession,
+    })
+}

@@ -1,0 +1,34 @@
+//! One command, one file.
+
+pub(crate) mod config;
+pub(crate) mod daemon;
+pub(crate) mod demo;
+pub(crate) mod filters;
+pub(crate) mod list;
+pub(crate) mod status;
+pub(crate) mod watch;
+mod welcome;
+
+use std::future::Future;
+
+use crate::cli::Command;
+use crate::error::{CliError, Exit};
+
+pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
+    match command {
+        None => block_on(list::run(list::ListArgs::default())),
+        Some(Command::List(args)) => block_on(list::run(args)),
+        Some(Command::Watch(args)) => block_on(watch::run(args)),
+        Some(Command::Status(args)) => block_on(status::run(args)),
+        Some(Command::Daemon(command)) => daemon::run(command),
+        Some(Command::Config(command)) => config::run(command),
+        Some(Command::Demo) => block_on(demo::run()),
+        Some(Command::Welcome) => block_on(welcome::run()),
+    }
+}
+
+/// One thread is enough for a client, and the quickest to start.
+fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CliError::io("start", error))?.block_on(command)
+}

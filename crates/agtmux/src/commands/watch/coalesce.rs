@@ -1,0 +1,80 @@
+//! Of several changes of one item within an interval, the last counts.
+
+use std::collections::HashMap;
+
+use agtmux_api::wire::{Item, PaneIdentity, SessionIdentity, WatchEvent, WindowIdentity};
+
+#[derive(Debug, Default)]
+pub(super) struct Pending(HashMap<Key, WatchEvent>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Pane(PaneIdentity),
+    Window(WindowIdentity),
+    Session(SessionIdentity),
+}
+
+impl Pending {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Gives the event back when it is about nothing that a later one could replace.
+    pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
+        let key = match &event.item {
+            None => return Some(event),
+            Some(Item::Pane(pane)) => Key::Pane(pane.identity.clone()),
+            Some(Item::Window(window)) => Key::Window(window.identity.clone()),
+            Some(Item::Session(session)) => Key::Session(session.identity.clone()),
+        };
+        self.0.insert(key, event);
+        None
+    }
+
+    pub(super) fn take(&mut self) -> Vec<WatchEvent> {
+        let mut events: Vec<WatchEvent> = self.0.drain().map(|(_, event)| event).collect();
+        events.sort_by_key(|event| event.seq);
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agtmux_api::wire::{EventKind, Scope, SessionItem, StateTally};
+
+    fn event(seq: u64, kind: EventKind, session: &str) -> WatchEvent {
+        let item = Item::Session(SessionItem {
+            identity: SessionIdentity { target: None, server: None, session_name: session.into() },
+            counts: StateTally::default(),
+            by_target: Default::default(),
+            windows: 1,
+            panes: 1,
+        });
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        WatchEvent { schema_version: 1, seq, at, kind, scope: Scope::Sessions, item: Some(item) }
+    }
+
+    #[test]
+    fn the_last_word_on_an_item_remains_in_order_of_seq() {
+        let mut pending = Pending::default();
+        for event in
+            [event(1, EventKind::Upsert, "a"), event(2, EventKind::Upsert, "b"), event(3, EventKind::Remove, "a")]
+        {
+            assert!(pending.put(event).is_none());
+        }
+        let kept: Vec<_> = pending.take().into_iter().map(|event| (event.seq, event.kind)).collect();
+        assert_eq!(kept, [(2, EventKind::Upsert), (3, EventKind::Remove)]);
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn a_reset_cannot_wait() {
+        let reset = WatchEvent { item: None, ..event(4, EventKind::Reset, "a") };
+        assert!(Pending::default().put(reset).is_some());
+    }
+}

@@ -1,0 +1,51 @@
+use std::io::IsTerminal;
+
+use tokio::sync::oneshot;
+
+/// Waits for `q`.
+#[derive(Debug)]
+pub(super) struct Keys(Option<oneshot::Receiver<()>>);
+
+impl Keys {
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    pub(super) fn of_stdin() -> Self {
+        if !std::io::stdin().is_terminal() {
+            return Self::none();
+        }
+        let (pressed, noticed) = oneshot::channel();
+        // A thread, because the terminal belongs to others too and must not be switched to non-blocking. It ends with us.
+        std::thread::spawn(move || {
+            if wait_for_q() {
+                let _ = pressed.send(());
+            }
+        });
+        Self(Some(noticed))
+    }
+
+    /// Never returns where nobody can press it.
+    pub(super) async fn quit(&mut self) {
+        if let Some(noticed) = &mut self.0
+            && noticed.await.is_ok()
+        {
+            return;
+        }
+        self.0 = None;
+        std::future::pending().await
+    }
+}
+
+fn wait_for_q() -> bool {
+    let stdin = std::io::stdin();
+    let mut typed = [0; 64];
+    loop {
+        match rustix::io::read(&stdin, &mut typed) {
+            Ok(0) => return false,
+            Ok(n) if typed[..n].contains(&b'q') => return true,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The terminal's second screen, which is left as it was found whatever happens.
+
+use std::io::{Stdout, Write, stdout};
+use std::sync::{Mutex, PoisonError};
+
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::style::Print;
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, DisableLineWrap, EnableLineWrap, EndSynchronizedUpdate,
+    EnterAlternateScreen, LeaveAlternateScreen,
+};
+use crossterm::{execute, queue};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+
+use crate::error::{CliError, stdout_failed};
+
+/// What to put back. Global, because a panic has to find it too.
+static FOUND: Mutex<Option<Found>> = Mutex::new(None);
+
+struct Found {
+    /// None when keys are not ours to read.
+    modes: Option<Termios>,
+}
+
+#[derive(Debug)]
+pub(super) struct Screen(());
+
+impl Screen {
+    pub(super) fn enter() -> Result<Self, CliError> {
+        leave_before_panics();
+        *FOUND.lock().unwrap_or_else(PoisonError::into_inner) = Some(Found { modes: quiet_keys() });
+        let screen = Self(());
+        execute!(stdout(), EnterAlternateScreen, DisableLineWrap, Hide).map_err(stdout_failed)?;
+        Ok(screen)
+    }
+
+    pub(super) fn draw(&self, lines: &[String]) -> Result<(), CliError> {
+        paint(&mut stdout(), lines).map_err(stdout_failed)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn paint(out: &mut Stdout, lines: &[String]) -> std::io::Result<()> {
+    queue!(out, BeginSynchronizedUpdate, MoveTo(0, 0))?;
+    for (i, line) in lines.iter().enumerate() {
+        if i > 0 {
+            queue!(out, Print("\r\n"))?;
+        }
+        queue!(out, Print(line), Clear(ClearType::UntilNewLine))?;
+    }
+    queue!(out, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)?;
+    out.flush()
+}
+
+/// Keys are not shown, and come one by one. Ctrl-Z would leave the shell on our screen, so it does nothing.
+fn quiet_keys() -> Option<Termios> {
+    let stdin = std::io::stdin();
+    let found = tcgetattr(&stdin).ok()?;
+    let mut quiet = found.clone();
+    quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
+    quiet.special_codes[SpecialCodeIndex::VSUSP] = 0;
+    tcsetattr(&stdin, OptionalActions::Now, &quiet).ok()?;
+    Some(found)
+}
+
+fn leave() {
+    let Some(found) = FOUND.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    // Nothing can be done about a terminal that is gone.
+    let _ = execute!(stdout(), EndSynchronizedUpdate, Show, EnableLineWrap, LeaveAlternateScreen);
+    if let Some(modes) = found.modes {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &modes);
+    }
+}
+
+/// What a panic says has to be readable afterwards.
+fn leave_before_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        leave();
+        usual(panic);
+    }));
+}

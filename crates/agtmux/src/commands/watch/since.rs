@@ -1,0 +1,90 @@
+//! What has changed since a moment. Panes know when they last changed; a window or a session has changed when one of
+//! its panes has.
+
+use std::collections::BTreeSet;
+
+use agtmux_api::wire::{Item, ListQuery, Listing, PaneItem, Scope, SessionIdentity, WindowIdentity};
+use jiff::{SignedDuration, Timestamp};
+
+use super::Plan;
+use crate::error::CliError;
+
+/// A moment, or how long ago it was.
+pub(super) fn parse(given: &str) -> Result<Timestamp, String> {
+    if let Ok(moment) = given.parse::<Timestamp>() {
+        return Ok(moment);
+    }
+    let ago = given.parse::<SignedDuration>().ok().filter(|ago| !ago.is_negative());
+    ago.and_then(|ago| Timestamp::now().checked_sub(ago).ok()).ok_or_else(|| {
+        "write a time with its zone, such as 2026-11-15T09:00:00Z, or how long ago it was, such as 10m".to_owned()
+    })
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    since: Option<Timestamp>,
+    windows: BTreeSet<WindowIdentity>,
+    sessions: BTreeSet<SessionIdentity>,
+}
+
+impl Changed {
+    /// Asks for the panes only where they are needed.
+    pub(super) async fn look(plan: &Plan) -> Result<Self, CliError> {
+        let mut changed = Self { since: plan.since, ..Self::default() };
+        let Some(since) = plan.since.filter(|_| plan.scope != Scope::Panes) else { return Ok(changed) };
+        let every_pane = ListQuery { all: true, ..ListQuery::default() };
+        let listing: Listing<PaneItem> = plan.daemon.get("/v1/panes", &every_pane).await?;
+        listing.items.iter().filter(|pane| pane.updated_at >= since).for_each(|pane| changed.note(pane));
+        Ok(changed)
+    }
+
+    fn note(&mut self, pane: &PaneItem) {
+        let id = &pane.identity;
+        self.windows.insert(WindowIdentity {
+            target: id.target.clone(),
+            server: id.server.clone(),
+            session_name: id.session_name.clone(),
+            window_id: id.window_id,
+        });
+        self.sessions.insert(SessionIdentity {
+            target: Some(id.target.clone()),
+            server: Some(id.server.clone()),
+            session_name: id.session_name.clone(),
+        });
+    }
+
+    pub(super) fn pane(&self, item: &PaneItem) -> bool {
+        self.since.is_none_or(|since| item.updated_at >= since)
+    }
+
+    pub(super) fn window(&self, id: &WindowIdentity) -> bool {
+        self.since.is_none() || self.windows.contains(id)
+    }
+
+    pub(super) fn session(&self, id: &SessionIdentity) -> bool {
+        self.since.is_none() || self.sessions.contains(id)
+    }
+
+    pub(super) fn item(&self, item: &Item) -> bool {
+        match item {
+            Item::Pane(pane) => self.pane(pane),
+            Item::Window(window) => self.window(&window.identity),
+            Item::Session(session) => self.session(&session.identity),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_durations_are_read() {
+        assert_eq!(parse("1970-01-01T00:00:00Z"), Ok(Timestamp::UNIX_EPOCH));
+        let ago = Timestamp::now().duration_since(parse("10m").expect("a duration"));
+        assert!((599..=601).contains(&ago.as_secs()), "{ago:?}");
+        assert!(parse("-10m").is_err());
+        assert!(parse("2026-11-15").is_err());
+        assert!(parse("99999999999h").is_err());
+    }
+}

@@ -1,0 +1,165 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::keys::Keys;
+use super::screen::Screen;
+use super::snapshot::Snapshot;
+use super::stream::{self, Signal};
+use super::{DEFAULT_INTERVAL, Plan};
+use crate::error::{CliError, Exit};
+use crate::quit::Quit;
+use crate::terminal::Terminal;
+use crate::{output, render};
+
+/// Ages grow without an event.
+const REDRAW_EVERY: Duration = Duration::from_secs(1);
+/// A tmux server that stops answering changes no item; only a new list tells of it.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+pub(super) async fn once(plan: &Plan) -> Result<Exit, CliError> {
+    let snapshot = Snapshot::take(plan).await?;
+    snapshot.target_errors.iter().for_each(|error| render::target_error(error).tell());
+    let terminal = Terminal::of_stdout();
+    output::lines(&snapshot.table(Timestamp::now()).lines(&terminal))?;
+    Ok(Exit::Ok)
+}
+
+/// Events only say that something has changed; what is shown is read anew, so that it is never a patchwork.
+pub(super) async fn follow(plan: Plan) -> Result<Exit, CliError> {
+    let mut quit = Quit::new()?;
+    let mut resized = signal(SignalKind::window_change()).map_err(|error| CliError::io("listen for signals", error))?;
+    let mut ticks = interval(REDRAW_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut view = View::new(&plan, Snapshot::take(&plan).await?)?;
+    let mut keys = view.keys();
+    let mut signals = stream::follow(plan.daemon.clone(), plan.query.clone());
+    loop {
+        tokio::select! {
+            exit = quit.requested() => return Ok(exit),
+            () = keys.quit() => return Ok(Exit::Ok),
+            _ = resized.recv() => view.draw()?,
+            signal = signals.recv() => match signal {
+                Some(Signal::Event(_)) => view.is_stale = true,
+                Some(Signal::Lost(reason)) => view.lose(&reason)?,
+                Some(Signal::Failed(error)) => return Err(error),
+                None => return Ok(Exit::Ok),
+            },
+            () = sleep_until(view.due()), if view.is_stale => view.refresh().await?,
+            _ = ticks.tick() => view.tick()?,
+        }
+    }
+}
+
+struct View<'a> {
+    plan: &'a Plan,
+    snapshot: Snapshot,
+    /// None in a pipe, where tables follow each other.
+    screen: Option<Screen>,
+    is_stale: bool,
+    looked_at: Instant,
+    trouble: Option<String>,
+    drawn: Vec<String>,
+}
+
+impl<'a> View<'a> {
+    fn new(plan: &'a Plan, snapshot: Snapshot) -> Result<Self, CliError> {
+        let screen = if Terminal::of_stdout().is_tty { Some(Screen::enter()?) } else { None };
+        let looked_at = Instant::now();
+        let mut view = Self { plan, snapshot, screen, is_stale: false, looked_at, trouble: None, drawn: Vec::new() };
+        view.draw()?;
+        Ok(view)
+    }
+
+    fn keys(&self) -> Keys {
+        if self.screen.is_some() { Keys::of_stdin() } else { Keys::none() }
+    }
+
+    fn due(&self) -> Instant {
+        self.looked_at + self.plan.interval.unwrap_or(DEFAULT_INTERVAL)
+    }
+
+    async fn refresh(&mut self) -> Result<(), CliError> {
+        self.looked_at = Instant::now();
+        self.is_stale = false;
+        match Snapshot::retake(self.plan).await {
+            Ok(snapshot) => {
+                self.snapshot = snapshot;
+                self.trouble = None;
+            }
+            Err(error) if matches!(error.exit(), Exit::NoDaemon | Exit::DaemonFault) => {
+                self.trouble = Some(error.headline());
+            }
+            Err(error) => return Err(error),
+        }
+        self.draw()
+    }
+
+    fn lose(&mut self, reason: &str) -> Result<(), CliError> {
+        self.trouble = Some(format!("the daemon went away ({reason}); what you see is from before"));
+        self.draw()
+    }
+
+    fn tick(&mut self) -> Result<(), CliError> {
+        self.is_stale |= self.looked_at.elapsed() >= LOOK_AGAIN_AFTER;
+        if self.screen.is_some() { self.draw() } else { Ok(()) }
+    }
+
+    fn draw(&mut self) -> Result<(), CliError> {
+        let terminal = Terminal::of_stdout();
+        let lines = compose(&self.snapshot, self.trouble.as_deref(), &terminal);
+        match &self.screen {
+            Some(screen) => screen.draw(&lines),
+            None if lines == self.drawn => Ok(()),
+            None => {
+                let separator: &[String] = if self.drawn.is_empty() { &[] } else { &[String::new()] };
+                output::lines(&[separator, &lines].concat())?;
+                self.drawn = lines;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The table, as many rows of it as there is room for, and below it what else there is to say.
+fn compose(snapshot: &Snapshot, trouble: Option<&str>, terminal: &Terminal) -> Vec<String> {
+    let table = snapshot.table(Timestamp::now());
+    let mut lines = table.lines(terminal);
+    let mut below = vec![String::new(), render::summary_line(&snapshot.summary, terminal.colour)];
+    below.extend(snapshot.target_errors.iter().map(|error| render::target_error(error).headline()));
+    below.extend(trouble.map(str::to_owned));
+    if terminal.is_tty {
+        shorten(&mut lines, table.len(), terminal.height.saturating_sub(below.len()));
+    }
+    lines.extend(below);
+    lines.truncate(if terminal.is_tty { terminal.height } else { usize::MAX });
+    lines
+}
+
+fn shorten(lines: &mut Vec<String>, rows: usize, room: usize) {
+    if lines.len() > room && room > 0 {
+        lines.truncate(room - 1);
+        let shown = lines.len().saturating_sub(1);
+        lines.push(format!("… {} more", rows - shown));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_do_not_fit_are_counted() {
+        let all: Vec<String> = ["HEAD", "a", "b", "c", "d"].map(String::from).to_vec();
+        let shortened = |room| {
+            let mut lines = all.clone();
+            shorten(&mut lines, 4, room);
+            lines
+        };
+        assert_eq!(shortened(5), all);
+        assert_eq!(shortened(4), ["HEAD", "a", "b", "… 2 more"]);
+        assert_eq!(shortened(1), ["… 4 more"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! `agtmux welcome`: what a person sees who has just built it.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use agtmux_api::config::Config;
+use agtmux_api::paths::Paths;
+use clap::Parser;
+
+use super::{demo, list, watch};
+use crate::cli::{Cli, Command};
+use crate::error::{CliError, Exit};
+use crate::terminal::Terminal;
+
+pub(crate) async fn run() -> Result<Exit, CliError> {
+    let config = Config::load(&Paths::from_env()?.config)?;
+    let on_terminal = Terminal::of_stdout().is_tty;
+    if a_server_runs(&config) {
+        return if on_terminal { watch::run(watch_args()?).await } else { list::run(list::ListArgs::default()).await };
+    }
+    if on_terminal && std::io::stdin().is_terminal() && !wants_demo()? {
+        return Ok(Exit::Ok);
+    }
+    demo::run().await
+}
+
+/// Looked up without the daemon: it should not stay behind for somebody who has no tmux running.
+fn a_server_runs(config: &Config) -> bool {
+    let listed = std::fs::read_dir(tmux_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let inherited = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
+    listed.chain(inherited).chain(config.tmux.sockets.iter().cloned()).any(|socket| UnixStream::connect(socket).is_ok())
+}
+
+fn tmux_dir() -> PathBuf {
+    let base = std::env::var_os("TMUX_TMPDIR").filter(|dir| !dir.is_empty()).map_or("/tmp".into(), PathBuf::from);
+    base.join(format!("tmux-{}", rustix::process::geteuid().as_raw()))
+}
+
+fn wants_demo() -> Result<bool, CliError> {
+    let fault = |error| CliError::io("ask", error);
+    let mut err = std::io::stderr();
+    write!(err, "No tmux server is running. Show a demo on a private one? [Y/n] ").map_err(fault)?;
+    err.flush().map_err(fault)?;
+    let mut answer = String::new();
+    let typed = std::io::stdin().lock().read_line(&mut answer).map_err(fault)?;
+    Ok(typed > 0 && !matches!(answer.trim().to_lowercase().as_str(), "n" | "no"))
+}
+
+/// As if `agtmux watch` had been typed, so that its defaults stay in one place.
+fn watch_args() -> Result<watch::WatchArgs, CliError> {
+    match Cli::try_parse_from(["agtmux", "watch"]).map(|cli| cli.command) {
+        Ok(Some(Command::Watch(args))) => Ok(args),
+        _ => Err(CliError::io("watch", "its defaults do not parse")),
+    }
+}

@@ -1,0 +1,157 @@
+//! The way to the daemon. Whoever needs it starts it, as tmux does with its server.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use agtmux_api::client::{Client, ClientError};
+use agtmux_api::paths::Paths;
+use agtmux_api::wire::ListQuery;
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+
+/// What a detached daemon says on stdout to the one who started it.
+pub(crate) const READY: &str = "ready";
+pub(crate) const ALREADY_RUNNING: &str = "already running";
+
+const START_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long the holder of the lock gets to open its socket before it is taken for one that is about to end.
+const WINNER_OPENS_WITHIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Daemon {
+    pub(crate) paths: Paths,
+    pub(crate) client: Client,
+}
+
+impl Daemon {
+    pub(crate) fn from_env() -> Result<Self, CliError> {
+        let paths = Paths::from_env()?;
+        let client = Client::new(paths.socket.clone());
+        Ok(Self { paths, client })
+    }
+
+    /// The answer as it came, from a daemon that is started when there is none.
+    pub(crate) async fn bytes(&self, path: &str, query: &ListQuery) -> Result<Bytes, CliError> {
+        match self.client.get_bytes(path, query).await {
+            Err(ClientError::NotRunning(_)) => {
+                self.autostart().await?;
+                Ok(self.client.get_bytes(path, query).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &ListQuery) -> Result<T, CliError> {
+        parse(&self.bytes(path, query).await?)
+    }
+
+    pub(crate) async fn autostart(&self) -> Result<(), CliError> {
+        if autostart_forbidden() {
+            let message = Message::new(format!("no daemon listens on '{}'", self.paths.socket.display()))
+                .because("AGTMUX_NO_AUTOSTART is set, so none was started")
+                .hint("agtmux daemon start");
+            return Err(CliError::new(Exit::NoDaemon, message));
+        }
+        self.start().await
+    }
+
+    /// Returns when a daemon serves, whoever started it.
+    pub(crate) async fn start(&self) -> Result<(), CliError> {
+        let deadline = Instant::now() + START_WITHIN;
+        loop {
+            match spawn(deadline).await? {
+                Started::Ready => return Ok(()),
+                // Someone else holds the lock: it opens its socket soon, or it is on its way out.
+                Started::LostTheRace => {
+                    let patience = deadline.min(Instant::now() + WINNER_OPENS_WITHIN);
+                    if self.appears_by(patience).await {
+                        return Ok(());
+                    }
+                }
+            }
+            if Instant::now() >= deadline {
+                return Err(too_slow());
+            }
+        }
+    }
+
+    /// Waits for somebody to listen.
+    pub(crate) async fn appears_by(&self, deadline: Instant) -> bool {
+        loop {
+            match self.client.connect().await {
+                Err(ClientError::NotRunning(_)) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
+                Err(ClientError::NotRunning(_)) => return false,
+                // Any other fault is told by the request that follows.
+                _ => return true,
+            }
+        }
+    }
+}
+
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CliError> {
+    let broken = |error| ClientError::Broken(format!("unreadable answer: {error}"));
+    Ok(serde_json::from_slice(bytes).map_err(broken)?)
+}
+
+fn autostart_forbidden() -> bool {
+    std::env::var_os("AGTMUX_NO_AUTOSTART").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+enum Started {
+    Ready,
+    LostTheRace,
+}
+
+async fn spawn(deadline: Instant) -> Result<Started, CliError> {
+    let exe = std::env::current_exe().map_err(|error| CliError::io("find the agtmux program", error))?;
+    let mut child = Command::new(&exe)
+        .args(["daemon", "run", "--detached"])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| CliError::io(&format!("start '{}'", exe.display()), error))?;
+    match timeout_at(deadline, first_word(&mut child)).await {
+        Err(_) => Err(too_slow()),
+        Ok(Some(word)) if word == READY => Ok(Started::Ready),
+        Ok(Some(word)) if word == ALREADY_RUNNING => Ok(Started::LostTheRace),
+        Ok(_) => Err(last_words(child, deadline).await),
+    }
+}
+
+async fn first_word(child: &mut Child) -> Option<String> {
+    let mut line = String::new();
+    BufReader::new(child.stdout.take()?).read_line(&mut line).await.ok()?;
+    Some(line.trim_end().to_owned())
+}
+
+/// The daemon ended before it served; it has said why.
+async fn last_words(mut child: Child, deadline: Instant) -> CliError {
+    let mut said = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        // It may be cut short, but what came is still worth showing.
+        let _ = timeout_at(deadline, stderr.read_to_string(&mut said)).await;
+    }
+    let status = timeout_at(deadline, child.wait()).await.ok().and_then(Result::ok);
+    let exit = match status.and_then(|status| status.code()) {
+        Some(code) if code == i32::from(Exit::Usage as u8) => Exit::Usage,
+        _ => Exit::Failed,
+    };
+    let message = Message::new("the daemon could not be started").because(said.trim().trim_start_matches("agtmux: "));
+    CliError::new(exit, message.hint("agtmux daemon run   (in the foreground, to see what it does)"))
+}
+
+fn too_slow() -> CliError {
+    let message = Message::new(format!("the daemon did not get ready within {} s", START_WITHIN.as_secs()))
+        .hint("agtmux daemon logs")
+        .hint("agtmux daemon status");
+    CliError::new(Exit::NoDaemon, message)
+}

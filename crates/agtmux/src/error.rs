@@ -1,0 +1,137 @@
+//! The one error that commands end with, and the exit codes.
+
+use std::process::ExitCode;
+
+use agtmux_api::client::ClientError;
+use agtmux_api::config::ConfigError;
+use agtmux_api::paths::PathError;
+
+use crate::message::Message;
+
+/// How the program ends. `docs/exit-codes.md` and `agtmux --help` list the same numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Ok = 0,
+    Failed = 1,
+    Usage = 2,
+    NoDaemon = 3,
+    OtherVersion = 4,
+    DaemonFault = 5,
+    Interrupted = 130,
+    Terminated = 143,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct CliError {
+    exit: Exit,
+    /// None when there is nothing to say: whoever read our output has gone.
+    message: Option<Message>,
+}
+
+impl CliError {
+    pub(crate) fn new(exit: Exit, message: Message) -> Self {
+        Self { exit, message: Some(message) }
+    }
+
+    pub(crate) fn failed(message: Message) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    /// For a call of the system that should not fail.
+    pub(crate) fn io(doing: &str, error: impl std::fmt::Display) -> Self {
+        Self::failed(Message::new(format!("cannot {doing}: {error}")))
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    pub(crate) fn report(&self) {
+        if let Some(message) = &self.message {
+            message.tell();
+        }
+    }
+
+    pub(crate) fn headline(&self) -> String {
+        self.message.as_ref().map(Message::headline).unwrap_or_default()
+    }
+}
+
+/// `agtmux list | head` is a success, whatever head left unread.
+pub(crate) fn stdout_failed(error: std::io::Error) -> CliError {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return CliError { exit: Exit::Ok, message: None };
+    }
+    CliError::io("write to stdout", error)
+}
+
+impl From<ClientError> for CliError {
+    fn from(error: ClientError) -> Self {
+        let message = Message::new(error.to_string());
+        match error {
+            ClientError::NotRunning(_) => Self::new(Exit::NoDaemon, message.hint("agtmux daemon start")),
+            ClientError::Connect { .. } => Self::new(Exit::NoDaemon, message.hint("agtmux daemon status")),
+            ClientError::Foreign(_) => {
+                Self::new(Exit::NoDaemon, message.hint("set AGTMUX_SOCKET to a path that only you can write to"))
+            }
+            ClientError::Version { .. } => Self::new(Exit::OtherVersion, message.hint("agtmux daemon restart")),
+            ClientError::Timeout | ClientError::Broken(_) => {
+                Self::new(Exit::DaemonFault, message.hint("agtmux daemon logs").hint("agtmux daemon restart"))
+            }
+            ClientError::Refused(refusal) => {
+                let message = refusal.hint.into_iter().fold(message, Message::hint);
+                Self::new(Exit::DaemonFault, message)
+            }
+        }
+    }
+}
+
+impl From<PathError> for CliError {
+    fn from(error: PathError) -> Self {
+        Self::new(Exit::Usage, Message::new(error.to_string()))
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        let message = Message::new(error.to_string());
+        Self::new(Exit::Usage, message.hint("agtmux config show --defaults   (every setting, explained)"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agtmux_api::error::{ApiError, ErrorCode};
+
+    #[test]
+    fn a_daemon_of_another_version_is_named_with_the_remedy() {
+        let error = CliError::from(ClientError::Version { daemon: "0.0.9".into(), daemon_api: "0".into() });
+        assert_eq!(error.exit(), Exit::OtherVersion);
+        let told = error.message.expect("a message").to_string();
+        assert!(told.contains("0.0.9") && told.contains("try: agtmux daemon restart"), "{told}");
+    }
+
+    #[test]
+    fn a_refusal_passes_its_hint_on() {
+        let refusal = ApiError::new(ErrorCode::TargetNotFound, "no target 'x'").with_hint("agtmux target list");
+        let error = CliError::from(ClientError::Refused(refusal));
+        assert_eq!(error.exit(), Exit::DaemonFault);
+        let told = error.message.expect("a message").to_string();
+        assert_eq!(told, "agtmux: no target 'x'\n  try: agtmux target list\n");
+    }
+
+    #[test]
+    fn a_reader_that_left_is_no_error() {
+        let error = stdout_failed(std::io::ErrorKind::BrokenPipe.into());
+        assert_eq!(error.exit(), Exit::Ok);
+        assert!(error.message.is_none());
+    }
+}

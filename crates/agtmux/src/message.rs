@@ -1,0 +1,72 @@
+//! What is told on stderr: what happened, why, and the next command to run.
+
+use std::fmt;
+use std::io::Write;
+
+use agtmux_core::sanitize;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    what: String,
+    why: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl Message {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), ..Self::default() }
+    }
+
+    pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
+        self.why.push(why.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Only the first line, for where there is room for no more.
+    pub(crate) fn headline(&self) -> String {
+        sanitize::for_terminal(self.what.lines().next().unwrap_or_default())
+    }
+
+    pub(crate) fn tell(&self) {
+        // A stderr that is closed is no reason to fail.
+        let _ = write!(std::io::stderr(), "{self}");
+    }
+}
+
+impl fmt::Display for Message {
+    /// Paths, names and messages of others are in here, so every line is made safe. Each ends with a newline.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = self.what.lines();
+        writeln!(f, "agtmux: {}", sanitize::for_terminal(lines.next().unwrap_or_default()))?;
+        for line in lines.chain(self.why.iter().flat_map(|why| why.lines())) {
+            writeln!(f, "  {}", sanitize::for_terminal(line))?;
+        }
+        for hint in &self.hints {
+            writeln!(f, "  try: {}", sanitize::for_terminal(hint))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_why_and_the_next_command() {
+        let message = Message::new("it broke").because("the disk is full").hint("df -h");
+        assert_eq!(message.to_string(), "agtmux: it broke\n  the disk is full\n  try: df -h\n");
+    }
+
+    #[test]
+    fn foreign_text_cannot_reach_the_terminal_raw() {
+        let message = Message::new("bad \x1b[2J\nsecond\x07").hint("rm\u{202e}x");
+        assert_eq!(message.to_string(), "agtmux: bad \\x1b[2J\n  second\\x07\n  try: rm\\u{202e}x\n");
+        assert_eq!(message.headline(), "bad \\x1b[2J");
+    }
+}

@@ -1,0 +1,28 @@
+//! Writing to stdout, which may be closed at any time.
+
+use std::io::Write;
+
+use crate::error::{CliError, stdout_failed};
+
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    write(&[text.as_bytes()])
+}
+
+/// The bytes as they are, and a newline.
+pub(crate) fn line(bytes: &[u8]) -> Result<(), CliError> {
+    write(&[bytes.strip_suffix(b"\n").unwrap_or(bytes), b"\n"])
+}
+
+pub(crate) fn lines(lines: &[String]) -> Result<(), CliError> {
+    let mut text = lines.join("\n");
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    print(&text)
+}
+
+fn write(parts: &[&[u8]]) -> Result<(), CliError> {
+    // Rust's stdout writes line by line; what we print can be a megabyte.
+    let mut out = std::io::BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
+    parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()).map_err(stdout_failed)
+}

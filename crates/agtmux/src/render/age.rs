@@ -1,0 +1,31 @@
+use jiff::Timestamp;
+
+/// How long ago, in one unit: `3s`, `5m`, `2h`, `4d`.
+pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
+    // Clocks of two hosts may differ: the future counts as now.
+    let seconds = now.as_second().saturating_sub(since.as_second()).max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_unit_is_enough() {
+        let ago = |seconds: i64| {
+            let now = Timestamp::UNIX_EPOCH;
+            age(Timestamp::from_second(-seconds).expect("in range"), now)
+        };
+        for (seconds, text) in
+            [(-5, "0s"), (0, "0s"), (59, "59s"), (60, "1m"), (3599, "59m"), (3600, "1h"), (172_800, "2d")]
+        {
+            assert_eq!(ago(seconds), text);
+        }
+    }
+}

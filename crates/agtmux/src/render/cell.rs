@@ -1,0 +1,140 @@
+//! One field of a table. Whatever was put in, what comes out is safe and no wider than asked for.
+
+use agtmux_core::sanitize;
+use unicode_width::UnicodeWidthStr;
+
+use super::colour::Colour;
+
+/// No field is wider, also where lines may be as long as they like: a title can be a megabyte.
+const WIDEST: usize = 120;
+/// Marks that take no room of their own could be stacked without end.
+const CHARACTERS_PER_COLUMN: usize = 4;
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    text: String,
+    /// Follows the text and is never cut.
+    tail: String,
+    colour: Option<Colour>,
+}
+
+impl Cell {
+    pub(crate) fn new(foreign: &str) -> Self {
+        Self { text: cut(foreign, WIDEST), ..Self::default() }
+    }
+
+    pub(crate) fn number(number: u32) -> Self {
+        Self::new(&number.to_string())
+    }
+
+    /// For a fact that is absent.
+    pub(crate) fn none() -> Self {
+        Self::new("-").coloured(Colour::Dim)
+    }
+
+    pub(crate) fn of(foreign: Option<&str>) -> Self {
+        foreign.filter(|text| !text.is_empty()).map_or_else(Self::none, Self::new)
+    }
+
+    pub(crate) fn with_tail(self, tail: String) -> Self {
+        Self { tail, ..self }
+    }
+
+    pub(crate) fn coloured(self, colour: Colour) -> Self {
+        Self { colour: Some(colour), ..self }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.text.width() + self.tail.width()
+    }
+
+    /// Filled up with spaces to the width, or cut to it.
+    pub(crate) fn draw(&self, width: usize, colour: bool) -> String {
+        let text = match width.checked_sub(self.tail.width()) {
+            // Less than that says nothing: the tail alone says more.
+            Some(room) if self.tail.is_empty() || room >= self.text.width().min(2) => {
+                cut(&self.text, room) + &self.tail
+            }
+            _ => cut(self.tail.trim_start(), width),
+        };
+        let padding = " ".repeat(width.saturating_sub(text.width()));
+        match self.colour.filter(|_| colour) {
+            Some(colour) => colour.paint(&text) + &padding,
+            None => text + &padding,
+        }
+    }
+}
+
+fn cut(foreign: &str, columns: usize) -> String {
+    let most = WIDEST * CHARACTERS_PER_COLUMN;
+    let shortened = match foreign.char_indices().nth(most) {
+        Some((end, _)) => sanitize::for_column(&foreign[..end], columns.saturating_sub(1)) + ellipsis(columns),
+        None => sanitize::for_column(foreign, columns),
+    };
+    if shortened.width() <= columns {
+        return shortened;
+    }
+    // A selector makes the character before it wider than it is alone.
+    sanitize::for_column(&shortened.replace('\u{fe0f}', ""), columns)
+}
+
+fn ellipsis(columns: usize) -> &'static str {
+    if columns > 0 { "…" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(foreign: &str, width: usize) -> String {
+        Cell::new(foreign).draw(width, false)
+    }
+
+    #[test]
+    fn a_field_is_exactly_as_wide_as_asked() {
+        let stacked = "e\u{301}".repeat(100_000);
+        let marks = "\u{301}".repeat(1_000_000);
+        for foreign in [
+            "",
+            "abc",
+            "日本語のタイトル",
+            "\x1b[31mred",
+            "a\nb\tc",
+            "❤\u{fe0f}❤\u{fe0f}❤\u{fe0f}❤\u{fe0f}",
+            &stacked,
+            &marks,
+        ] {
+            for width in [0, 1, 2, 3, 5, 8, 40] {
+                let text = drawn(foreign, width);
+                assert_eq!(text.width(), width, "{:?} in {width}", foreign.chars().take(10).collect::<String>());
+                assert!(text.len() < 4000);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_hostile_comes_through() {
+        let text = drawn("\x1b]0;pwned\x07\u{202e}\r\n\u{9b}2J", 60);
+        assert!(text.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{text:?}");
+    }
+
+    #[test]
+    fn a_megabyte_is_cut_at_once() {
+        let text = drawn(&"x".repeat(1 << 20), 10);
+        assert_eq!(text, "xxxxxxxxx…");
+    }
+
+    #[test]
+    fn the_tail_survives() {
+        let cell = Cell::new("a-long-session").with_tail(":@3 %12".into());
+        assert_eq!(cell.draw(14, false), "a-long…:@3 %12");
+        assert_eq!(cell.draw(21, false), "a-long-session:@3 %12");
+        assert_eq!(cell.draw(5, false), ":@3 …");
+    }
+
+    #[test]
+    fn padding_is_not_coloured() {
+        let cell = Cell::new("running").coloured(Colour::Green);
+        assert_eq!(cell.draw(9, true), "\x1b[32mrunning\x1b[0m  ");
+    }
+}

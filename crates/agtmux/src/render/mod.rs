@@ -1,0 +1,23 @@
+//! Turns items into lines of text. Only draws: nothing in here asks or decides anything.
+
+mod age;
+mod cell;
+mod colour;
+mod fit;
+mod notices;
+mod panes;
+mod places;
+mod sessions;
+mod summary;
+mod table;
+#[cfg(test)]
+mod testing;
+mod windows;
+
+pub(crate) use age::age;
+pub(crate) use notices::target_error;
+pub(crate) use panes::panes;
+pub(crate) use sessions::sessions;
+pub(crate) use summary::{counts, summary_line};
+pub(crate) use table::Table;
+pub(crate) use windows::windows;

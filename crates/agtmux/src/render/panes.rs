@@ -1,0 +1,167 @@
+use agtmux_api::wire::{DeadPane, PaneItem};
+use agtmux_core::state::State;
+use jiff::Timestamp;
+
+use super::age::age;
+use super::cell::Cell;
+use super::colour::Colour;
+use super::places::Places;
+use super::table::{Column, Table};
+
+/// Grouped by target, server and session, as the identity sorts.
+pub(crate) fn panes(items: &[PaneItem], now: Timestamp) -> Table {
+    let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
+    draw(items, now, home.as_deref())
+}
+
+fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> Table {
+    let places = Places::among(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
+    // The program says nothing new where an agent has the pane.
+    let with_command = items.iter().any(|item| item.agent_type.is_none());
+    let mut table = Table::new(columns(with_command));
+    let mut items: Vec<&PaneItem> = items.iter().collect();
+    items.sort_by(|a, b| a.identity.cmp(&b.identity));
+    for item in items {
+        let mut cells = vec![
+            state(item),
+            Cell::of(item.agent_type.as_ref().map(|agent| agent.as_str())),
+            place(item, places),
+            item.since.map_or_else(Cell::none, |since| Cell::new(&age(since, now))),
+        ];
+        if with_command {
+            cells.push(Cell::of(item.command.as_deref()));
+        }
+        cells.push(Cell::of(item.title.as_deref()));
+        cells.push(Cell::of(item.cwd.as_deref().map(|cwd| below_home(cwd, home)).as_deref()));
+        table.row(cells);
+    }
+    table
+}
+
+fn columns(with_command: bool) -> Vec<Column> {
+    let mut columns = vec![
+        Column::needed("STATE", 7),
+        Column::needed("AGENT", 5),
+        Column::needed("WHERE", 8),
+        Column::needed("SINCE", 3),
+    ];
+    if with_command {
+        columns.push(Column::optional("COMMAND", 6));
+    }
+    columns.extend([Column::optional("TITLE", 10), Column::optional("CWD", 8)]);
+    columns
+}
+
+fn state(item: &PaneItem) -> Cell {
+    match (item.state, item.reason_code, item.dead) {
+        (Some(state @ State::Unknown), Some(reason), _) => {
+            Cell::new(&format!("{state} ({reason})")).coloured(Colour::of(state))
+        }
+        (Some(state), _, _) => Cell::new(state.as_str()).coloured(Colour::of(state)),
+        (None, _, Some(dead)) => Cell::new(&death(dead)).coloured(Colour::Dim),
+        (None, _, None) => Cell::none(),
+    }
+}
+
+fn death(dead: DeadPane) -> String {
+    match (dead.signal, dead.exit_code) {
+        (Some(signal), _) => format!("dead (signal {signal})"),
+        (None, Some(code)) => format!("dead (exit {code})"),
+        (None, None) => "dead".to_owned(),
+    }
+}
+
+fn place(item: &PaneItem, places: Places) -> Cell {
+    let id = &item.identity;
+    Cell::new(&places.session(&id.target, &id.server, &id.session_name))
+        .with_tail(format!(":{} {}", id.window_id, id.pane_id))
+}
+
+fn below_home(cwd: &str, home: Option<&str>) -> String {
+    match home.and_then(|home| cwd.strip_prefix(home)) {
+        Some("") => "~".to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+        _ => cwd.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::testing::{at, drawn, pane, wide};
+    use agtmux_core::state::ReasonCode;
+    use unicode_width::UnicodeWidthStr;
+
+    fn show(items: &[PaneItem], width: usize) -> String {
+        drawn(&draw(items, at(100), Some("/home/me")), width)
+    }
+
+    fn some_panes() -> Vec<PaneItem> {
+        let mut waiting = pane("work", 1, 2, Some("claude"), Some(State::WaitingApproval));
+        waiting.title = Some("✳ Fix the login".into());
+        let mut unknown = pane("work", 1, 3, Some("codex"), Some(State::Unknown));
+        unknown.reason_code = Some(ReasonCode::NoAdapter);
+        unknown.title = Some("日本語のタイトル".into());
+        vec![unknown, waiting]
+    }
+
+    #[test]
+    fn a_table_of_agents() {
+        insta::assert_snapshot!(show(&some_panes(), 120), @r"
+        STATE                 AGENT   WHERE       SINCE  TITLE             CWD
+        waiting_approval      claude  work:@1 %2  1m     ✳ Fix the login   ~/src
+        unknown (no_adapter)  codex   work:@1 %3  1m     日本語のタイトル  ~/src
+        ");
+    }
+
+    #[test]
+    fn narrow_terminals_keep_what_matters() {
+        insta::assert_snapshot!(show(&some_panes(), 50), @r"
+        STATE                 AGENT   WHERE       SINCE
+        waiting_approval      claude  work:@1 %2  1m
+        unknown (no_adapter)  codex   work:@1 %3  1m
+        ");
+        insta::assert_snapshot!(show(&some_panes(), 30), @r"
+        STATE     AGENT  WHERE     SI…
+        waiting…  clau…  w…:@1 %2  1m
+        unknown…  codex  w…:@1 %3  1m
+        ");
+    }
+
+    #[test]
+    fn panes_without_agents_show_their_program() {
+        let mut shell = pane("work", 1, 1, None, None);
+        shell.command = Some("vim".into());
+        let mut dead = pane("work", 1, 2, None, None);
+        dead.dead = Some(DeadPane { exit_code: Some(1), signal: None });
+        insta::assert_snapshot!(show(&[shell, dead], 120), @r"
+        STATE          AGENT  WHERE       SINCE  COMMAND  TITLE  CWD
+        -              -      work:@1 %1  -      vim      -      ~/src
+        dead (exit 1)  -      work:@1 %2  -      -        -      ~/src
+        ");
+    }
+
+    #[test]
+    fn several_servers_are_named() {
+        let mut other = pane("work", 1, 2, Some("codex"), Some(State::Running));
+        other.identity.server = "second".into();
+        let here = pane("work", 1, 2, Some("claude"), Some(State::Idle));
+        let text = show(&[other, here], 120);
+        assert!(text.contains("host@default work:@1 %2") && text.contains("host@second work:@1 %2"), "{text}");
+    }
+
+    #[test]
+    fn hostile_text_stays_in_its_line_and_its_column() {
+        let mut hostile = pane("a\nb\x1b[2J", 1, 2, Some("cl\x07aude"), Some(State::Running));
+        hostile.title = Some("\x1b]0;x\x07\u{202e}evil\r\n".repeat(20_000));
+        hostile.cwd = Some("/tmp/\t$(touch x)\u{200b}".into());
+        for width in 1..130 {
+            let text = show(std::slice::from_ref(&hostile), width);
+            assert_eq!(text.lines().count(), 2, "at {width}");
+            assert!(text.lines().all(|line| line.width() <= width), "at {width}: {text}");
+            assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "at {width}: {text:?}");
+        }
+        let unlimited = wide(&draw(&[hostile], at(100), None));
+        assert!(unlimited.len() < 2000, "{}", unlimited.len());
+    }
+}

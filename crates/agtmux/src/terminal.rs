@@ -1,0 +1,66 @@
+//! What stdout is: how wide, and whether colours are welcome.
+
+use std::io::IsTerminal;
+
+/// A terminal that does not say how large it is.
+const USUAL_SIZE: (usize, usize) = (80, 24);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    pub(crate) is_tty: bool,
+    /// None where lines may be as long as they like.
+    pub(crate) width: Option<usize>,
+    pub(crate) height: usize,
+    pub(crate) colour: bool,
+}
+
+impl Terminal {
+    pub(crate) fn of_stdout() -> Self {
+        let stdout = std::io::stdout();
+        let is_tty = stdout.is_terminal();
+        let size = rustix::termios::tcgetwinsize(&stdout)
+            .ok()
+            .filter(|size| is_tty && size.ws_col > 0 && size.ws_row > 0)
+            .map(|size| (usize::from(size.ws_col), usize::from(size.ws_row)));
+        Self::decide(is_tty, size, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    fn decide(is_tty: bool, size: Option<(usize, usize)>, var: impl Fn(&str) -> Option<String>) -> Self {
+        let (width, height) = size.unwrap_or(USUAL_SIZE);
+        // Whoever sets COLUMNS for a pipe wants it; a shell sets it without exporting it.
+        let asked = var("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+        let dumb = var("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            is_tty,
+            width: asked.or(is_tty.then_some(width)),
+            height,
+            colour: is_tty && !dumb && var("NO_COLOR").is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decide(is_tty: bool, vars: &[(&str, &str)]) -> Terminal {
+        let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+        Terminal::decide(is_tty, is_tty.then_some((100, 30)), var)
+    }
+
+    #[test]
+    fn a_pipe_has_no_width_and_no_colour() {
+        let piped = decide(false, &[("TERM", "xterm")]);
+        assert_eq!((piped.width, piped.colour), (None, false));
+        assert_eq!(decide(false, &[("COLUMNS", "60")]).width, Some(60));
+    }
+
+    #[test]
+    fn a_terminal_has_both_unless_told_otherwise() {
+        let tty = decide(true, &[("TERM", "xterm")]);
+        assert_eq!((tty.width, tty.height, tty.colour), (Some(100), 30, true));
+        assert!(!decide(true, &[("NO_COLOR", "1")]).colour);
+        assert!(!decide(true, &[("TERM", "dumb")]).colour);
+        assert_eq!(decide(true, &[("COLUMNS", "wide")]).width, Some(100));
+    }
+}
