@@ -1,7 +1,7 @@
 # Each target installs what it lacks where it is allowed to, asks nothing, and can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fmt bench soak
+.PHONY: help run test lint fmt contract bench soak
 
 # Where rustup puts cargo, for shells that have not read its environment yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -27,6 +27,10 @@ lint: ## check formatting, clippy without warnings, licences and sources of depe
 fmt: ## format the code
 	@scripts/ensure-tools cargo rustfmt
 	cargo fmt --all
+
+contract: ## write the committed OpenAPI document and JSON schemas anew, after a change of the wire types
+	@scripts/ensure-tools cc cargo
+	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --test schemas --package agtmux-daemon --test contract
 
 bench: ## measure agtmux against tmux itself and a naive poller, and write docs/benchmarks.md
 	@scripts/ensure-tools tmux cc cargo

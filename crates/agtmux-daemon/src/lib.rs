@@ -11,7 +11,6 @@ mod shared;
 mod store;
 mod view;
 
-pub use lock::holder;
 pub use run::{DaemonError, LogTo, RunOptions, run};
 pub use serve::openapi;
 pub use store::StoreError;

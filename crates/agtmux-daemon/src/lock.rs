@@ -26,7 +26,7 @@ pub(crate) fn acquire(path: &Path) -> io::Result<Option<Lock>> {
 }
 
 /// The process that holds the lock. The kernel knows it; nothing that could be out of date is read.
-pub fn holder(path: &Path) -> Option<u32> {
+pub(crate) fn holder(path: &Path) -> Option<u32> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     let lock = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??;
     u32::try_from(lock.pid?.as_raw_nonzero().get()).ok()

@@ -99,6 +99,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         store,
         store_error,
         discovery: discovery.clone(),
+        socket: paths.socket.clone(),
         started_at: Timestamp::now(),
         stopping: is_stopping,
     };

@@ -14,6 +14,8 @@ pub struct Health {
     pub version: String,
     pub api_version: u32,
     pub pid: u32,
+    /// Where the daemon listens.
+    pub socket: String,
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
     /// The last event that was published.

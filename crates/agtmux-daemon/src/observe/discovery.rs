@@ -188,7 +188,7 @@ impl Discovery {
     /// A socket in the configuration that is not there yet may come at any time, in any directory.
     fn has_dead_sockets(&self) -> bool {
         let places = self.places();
-        places.sockets.iter().any(|socket| !places.observed.get(socket).is_some_and(|o| !o.task.is_finished()))
+        places.sockets.iter().any(|socket| places.observed.get(socket).is_none_or(|o| o.task.is_finished()))
     }
 
     /// A caller's `$TMUX` and `$TMUX_TMPDIR`. What is new in them is watched from now on.

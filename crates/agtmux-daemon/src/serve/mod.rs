@@ -5,6 +5,7 @@ mod listener;
 mod query;
 mod routes;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use agtmux_api::wire::{Health, ServerHealth, StoreHealth};
@@ -27,6 +28,7 @@ pub(crate) struct Context {
     pub(crate) store: Arc<Store>,
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
+    pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
     /// Streams end when this turns true.
     pub(crate) stopping: watch::Receiver<bool>,
@@ -52,6 +54,7 @@ fn health(context: &Context) -> Health {
         version: VERSION.into(),
         api_version: API_VERSION,
         pid: std::process::id(),
+        socket: context.socket.display().to_string(),
         started_at: context.started_at,
         seq: inner.seq(),
         store: StoreHealth {
