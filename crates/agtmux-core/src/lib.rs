@@ -3,10 +3,14 @@
 //! Nothing in here does IO, spawns a task or reads a clock: `now` is always an argument. That is what makes every
 //! decision replayable.
 
+pub mod evidence;
 pub mod fleet;
 pub mod ids;
+pub mod mind;
+pub mod ordering;
 pub mod rollup;
 pub mod runtime;
 pub mod sanitize;
 pub mod state;
 pub mod text;
+pub mod words;

@@ -1,46 +1,6 @@
 //! The seven states, why a state is what it is, and how sure we are.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
-
-/// A closed set of words that reads and prints the way it goes over the wire.
-macro_rules! wire_words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
-        pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $word)] $variant,)+
-        }
-
-        impl $name {
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(s: &str) -> Result<Self, UnknownWord> {
-                Self::ALL.iter().copied().find(|v| v.as_str() == s).ok_or_else(|| UnknownWord {
-                    given: s.to_owned(),
-                    known: &[$($word,)+],
-                })
-            }
-        }
-    };
-}
+use crate::words::wire_words;
 
 wire_words!(
     /// What an agent is doing. In order of precedence, the strongest first.
@@ -94,13 +54,6 @@ wire_words!(
         Low => "low",
     }
 );
-
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{given}' is not one of {}", known.join(", "))]
-pub struct UnknownWord {
-    pub given: String,
-    pub known: &'static [&'static str],
-}
 
 #[cfg(test)]
 mod tests {

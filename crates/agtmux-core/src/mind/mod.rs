@@ -1,0 +1,86 @@
+//! From statements of many sources to one state that is never confidently wrong.
+//!
+//! For each source and claim only the newest statement is kept, and the newest one that may stand for itself. What the
+//! state is follows from those alone, so the order in which statements arrived does not matter, and neither does a
+//! statement that arrives twice.
+
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::evidence::{Claim, Source, Stand, Statement};
+
+pub use verdict::{Aging, Standing, Verdict};
+
+/// What is known of one runtime.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Mind {
+    heard: BTreeMap<(Source, Claim), Heard>,
+    /// When the pane last wrote, as far as that was noticed.
+    wrote_at: Option<Timestamp>,
+}
+
+/// The newest statement of one source about one claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Heard {
+    newest: Kept,
+    /// Where the newest may not stand for itself, the last one that might.
+    conclusive: Option<Kept>,
+}
+
+/// A statement, and when it reached us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Kept {
+    statement: Statement,
+    heard_at: Timestamp,
+    /// A completed turn that everybody had time to notice.
+    demoted: bool,
+}
+
+impl Kept {
+    fn stand(&self) -> Stand {
+        if self.demoted { Stand::Idle } else { self.statement.stand }
+    }
+}
+
+impl Mind {
+    /// Takes in a statement. Says whether it was news: an older one than what is known changes nothing.
+    pub fn hear(&mut self, statement: Statement, now: Timestamp) -> bool {
+        let key = (statement.source, statement.stand.claim());
+        let kept = Kept { statement, heard_at: now, demoted: false };
+        let Some(heard) = self.heard.get_mut(&key) else {
+            let conclusive = kept.statement.conclusive.then(|| kept.clone());
+            self.heard.insert(key, Heard { newest: kept, conclusive });
+            return true;
+        };
+        let newer = |than: &Kept| kept.statement.order.is_newer_than(&than.statement.order);
+        let mut news = false;
+        if kept.statement.conclusive && heard.conclusive.as_ref().is_none_or(newer) {
+            heard.conclusive = Some(kept.clone());
+            news = true;
+        }
+        if newer(&heard.newest) {
+            heard.newest = kept;
+            news = true;
+        }
+        news
+    }
+
+    /// The pane wrote: what was read from its screen before may no longer be there.
+    pub fn wrote(&mut self, at: Timestamp) {
+        self.wrote_at = Some(self.wrote_at.map_or(at, |before| before.max(at)));
+    }
+
+    /// A completed turn has been shown for long enough.
+    pub fn demote_completed(&mut self) {
+        for heard in self.heard.values_mut() {
+            for kept in heard.conclusive.iter_mut().chain([&mut heard.newest]) {
+                kept.demoted |= kept.statement.stand == Stand::Completed;
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+
+use super::*;
+use crate::evidence::{DialogKind, Rule};
+use crate::ordering::OrderKey;
+use crate::state::{ReasonCode, State};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("in range")
+}
+
+fn said(source: Source, stand: Stand, second: i64) -> Statement {
+    Statement {
+        source,
+        stand,
+        conclusive: true,
+        as_of: at(second),
+        settled: true,
+        ttl: (stand == Stand::Running).then(|| SignedDuration::from_mins(15)),
+        order: OrderKey {
+            source_seq: None,
+            event_time: at(second),
+            ingested_at: at(second),
+            event_id: format!("{second:08}"),
+        },
+        rule: Rule { name: "test".into(), version: 1 },
+        excerpt: String::new(),
+    }
+}
+
+fn mind(statements: impl IntoIterator<Item = Statement>) -> Mind {
+    let mut mind = Mind::default();
+    for statement in statements {
+        let heard_at = statement.as_of;
+        mind.hear(statement, heard_at);
+    }
+    mind
+}
+
+fn state(mind: &Mind, second: i64) -> State {
+    mind.verdict(at(second)).state
+}
+
+const ASKS: Stand = Stand::Asks(DialogKind::Approval);
+
+#[test]
+fn an_interrupt_that_no_hook_tells_is_seen_on_the_settled_screen() {
+    let mind = mind([said(Source::Hook, Stand::Running, 10), said(Source::Screen, Stand::Idle, 12)]);
+    assert_eq!(state(&mind, 13), State::Idle);
+}
+
+#[test]
+fn an_approval_is_over_when_a_later_screen_shows_work() {
+    let mind = mind([
+        said(Source::Hook, ASKS, 10),
+        said(Source::Screen, Stand::AsksNothing, 12),
+        said(Source::Screen, Stand::Running, 12),
+    ]);
+    assert_eq!(state(&mind, 13), State::Running);
+}
+
+#[test]
+fn a_capture_begun_before_the_hook_changes_nothing() {
+    let mut mind = mind([said(Source::Hook, Stand::Running, 10)]);
+    mind.hear(said(Source::Screen, Stand::Idle, 9), at(11));
+    assert_eq!(state(&mind, 11), State::Running);
+}
+
+#[test]
+fn a_screen_that_has_not_settled_contradicts_no_event() {
+    let unsettled = Statement { settled: false, ..said(Source::Screen, Stand::Idle, 12) };
+    let mind = mind([said(Source::Hook, Stand::Running, 10), unsettled]);
+    assert_eq!(state(&mind, 13), State::Running);
+}
+
+#[test]
+fn an_inconclusive_screen_leaves_running_as_it_is() {
+    let vague = Statement { conclusive: false, ..said(Source::Screen, ASKS, 12) };
+    let mind = mind([said(Source::Hook, Stand::Running, 10), vague]);
+    assert_eq!(state(&mind, 13), State::Running);
+}
+
+#[test]
+fn a_turns_end_does_not_close_a_dialog_that_is_on_screen() {
+    let mind = mind([
+        said(Source::Screen, ASKS, 10),
+        said(Source::Hook, Stand::Completed, 12),
+        said(Source::Hook, Stand::AsksNothing, 12),
+    ]);
+    assert_eq!(state(&mind, 13), State::WaitingApproval);
+}
+
+#[test]
+fn an_approval_left_overnight_is_still_one_in_the_morning() {
+    let short = Some(SignedDuration::from_secs(60));
+    let mut mind = mind([Statement { ttl: short, ..said(Source::Screen, ASKS, 10) }]);
+    assert_eq!(state(&mind, 10 + 12 * 3600), State::WaitingApproval);
+    assert_eq!(mind.next_deadline(at(20)), None);
+    mind.wrote(at(5000));
+    assert_eq!(mind.verdict(at(5061)).reason, Some(ReasonCode::StaleSignal), "once it wrote, the judgement ages");
+}
+
+#[test]
+fn running_that_is_never_said_again_goes_stale() {
+    let mind = mind([said(Source::Hook, Stand::Running, 10)]);
+    assert_eq!(mind.next_deadline(at(10)), Some(at(10 + 900)));
+    let verdict = mind.verdict(at(10 + 900));
+    assert_eq!((verdict.state, verdict.reason), (State::Unknown, Some(ReasonCode::StaleSignal)));
+}
+
+#[test]
+fn resting_does_not_hide_how_the_turn_ended() {
+    let completed = mind([said(Source::Hook, Stand::Completed, 10), said(Source::File, Stand::Idle, 11)]);
+    assert_eq!(state(&completed, 12), State::Completed);
+    let failed = mind([said(Source::Hook, Stand::Failed, 10), said(Source::Screen, Stand::Idle, 11)]);
+    assert_eq!(state(&failed, 12), State::Error);
+    let next_turn = mind([said(Source::Hook, Stand::Failed, 10), said(Source::File, Stand::Running, 11)]);
+    assert_eq!(state(&next_turn, 12), State::Running);
+}
+
+#[test]
+fn a_completed_turn_becomes_idle_when_it_has_been_seen() {
+    let mut mind = mind([said(Source::Hook, Stand::Completed, 10)]);
+    mind.demote_completed();
+    assert_eq!(state(&mind, 200), State::Idle);
+    mind.hear(said(Source::Hook, Stand::Completed, 300), at(300));
+    assert_eq!(state(&mind, 300), State::Completed, "the next one counts anew");
+}
+
+#[test]
+fn without_evidence_it_is_unknown_and_says_why() {
+    assert_eq!(Mind::default().verdict(at(1)).reason, Some(ReasonCode::NoAdapter));
+    let hint = Statement { conclusive: false, ..said(Source::Title, Stand::Running, 1) };
+    assert_eq!(mind([hint]).verdict(at(2)).reason, Some(ReasonCode::UnsupportedSignal));
+}
+
+fn any_statement() -> impl Strategy<Value = Statement> {
+    let stands = prop_oneof![
+        Just(Stand::Running),
+        Just(Stand::Completed),
+        Just(Stand::Idle),
+        Just(Stand::Failed),
+        Just(ASKS),
+        Just(Stand::Asks(DialogKind::Input)),
+        Just(Stand::AsksNothing),
+    ];
+    let sources = prop_oneof![Just(Source::Hook), Just(Source::Screen), Just(Source::File), Just(Source::Title)];
+    (sources, stands, 0i64..1000, any::<bool>(), any::<bool>()).prop_map(
+        |(source, stand, second, conclusive, settled)| Statement { conclusive, settled, ..said(source, stand, second) },
+    )
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_arrival_and_repetitions_do_not_matter(
+        statements in proptest::collection::vec(any_statement(), 0..24),
+        shuffle in any::<u64>(),
+    ) {
+        // Ids make every statement distinct, as the ids of events do.
+        let statements: Vec<Statement> = statements.into_iter().enumerate().map(|(n, mut s)| {
+            s.order.event_id = format!("{n:04}");
+            s
+        }).collect();
+        let in_order = mind(statements.clone());
+        let mut shuffled: Vec<Statement> = statements.iter().chain(&statements).cloned().collect();
+        let mut seed = shuffle | 1;
+        for n in (1..shuffled.len()).rev() {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            shuffled.swap(n, usize::try_from(seed % (n as u64 + 1)).expect("small"));
+        }
+        prop_assert_eq!(in_order.verdict(at(1000)), mind(shuffled).verdict(at(1000)));
+    }
+
+    #[test]
+    fn a_definite_state_always_has_a_fresh_conclusive_statement(
+        statements in proptest::collection::vec(any_statement(), 0..24),
+    ) {
+        let mind = mind(statements);
+        let verdict = mind.verdict(at(1000));
+        let carried = mind.standings(at(1000)).any(|s| {
+            s.aging == Aging::Fresh && s.statement.conclusive && s.stand.state() == Some(verdict.state)
+        });
+        prop_assert_eq!(carried, verdict.state != State::Unknown);
+        prop_assert_eq!(verdict.reason.is_some(), verdict.state == State::Unknown);
+    }
+}

@@ -1,0 +1,143 @@
+use jiff::Timestamp;
+
+use super::{Kept, Mind};
+use crate::evidence::{Claim, Source, Stand, Statement};
+use crate::state::{Confidence, ReasonCode, State};
+
+/// What a runtime's state is, and what decided it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    pub state: State,
+    pub reason: Option<ReasonCode>,
+    pub confidence: Confidence,
+    /// The statement that carried it.
+    pub by: Option<(Source, Claim)>,
+}
+
+/// Why a statement counts or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aging {
+    Fresh,
+    /// A hint only.
+    Inconclusive,
+    /// Not repeated for too long.
+    Expired,
+    /// Another source said otherwise, later.
+    Contradicted(Source),
+    /// Its own source said otherwise, later.
+    Replaced,
+}
+
+/// One statement as `explain` shows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    pub statement: &'a Statement,
+    pub stand: Stand,
+    pub heard_at: Timestamp,
+    pub aging: Aging,
+}
+
+impl Mind {
+    /// The state by precedence among what is fresh. Without any, unknown and why.
+    pub fn verdict(&self, now: Timestamp) -> Verdict {
+        let standings: Vec<Standing<'_>> = self.standings(now).collect();
+        let fresh = standings.iter().filter(|s| s.aging == Aging::Fresh);
+        let strongest = fresh.filter_map(|s| Some((s.stand.state()?, s))).min_by_key(|(state, _)| *state);
+        match strongest {
+            Some((state, standing)) => Verdict {
+                state,
+                reason: None,
+                confidence: confidence(standing.statement),
+                by: Some((standing.statement.source, standing.stand.claim())),
+            },
+            None => Verdict {
+                state: State::Unknown,
+                reason: Some(why_unknown(&standings)),
+                confidence: Confidence::Low,
+                by: None,
+            },
+        }
+    }
+
+    /// Every statement that is remembered, with its part in the verdict.
+    pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = Standing<'_>> {
+        self.heard.values().flat_map(move |heard| {
+            let newest = self.standing(&heard.newest, now);
+            let before = heard.conclusive.as_ref().filter(|kept| **kept != heard.newest);
+            // A hint after a conclusive statement leaves that one standing.
+            let before = before.map(|kept| self.standing(kept, now));
+            [Some(newest), before].into_iter().flatten()
+        })
+    }
+
+    /// When a verdict may change without anything new being heard.
+    pub fn next_deadline(&self, now: Timestamp) -> Option<Timestamp> {
+        let conclusive = self.heard.values().filter_map(|heard| heard.conclusive.as_ref());
+        conclusive.filter_map(|kept| self.expires_at(kept)).filter(|at| *at > now).min()
+    }
+
+    fn standing<'a>(&self, kept: &'a Kept, now: Timestamp) -> Standing<'a> {
+        let aging = if !kept.statement.conclusive {
+            Aging::Inconclusive
+        } else if let Some(source) = self.contradicted_by(kept) {
+            if source == kept.statement.source { Aging::Replaced } else { Aging::Contradicted(source) }
+        } else if self.expires_at(kept).is_some_and(|at| at <= now) {
+            Aging::Expired
+        } else {
+            Aging::Fresh
+        };
+        Standing { statement: &kept.statement, stand: kept.stand(), heard_at: kept.heard_at, aging }
+    }
+
+    /// A screen that has not been written to since is as true as when it was read. Everything else ages.
+    fn expires_at(&self, kept: &Kept) -> Option<Timestamp> {
+        let ttl = kept.statement.ttl?;
+        let from = match kept.statement.source {
+            Source::Screen => self.wrote_at.filter(|wrote| *wrote > kept.statement.as_of)?,
+            _ => kept.heard_at,
+        };
+        from.checked_add(ttl).ok()
+    }
+
+    fn contradicted_by(&self, kept: &Kept) -> Option<Source> {
+        let others = self.heard.values().filter_map(|heard| heard.conclusive.as_ref());
+        others.filter(|other| overrules(other, kept)).map(|other| other.statement.source).min()
+    }
+}
+
+/// Whether the later statement makes the earlier one untrue.
+fn overrules(later: &Kept, earlier: &Kept) -> bool {
+    let (new, old) = (&later.statement, &earlier.statement);
+    if new.as_of <= old.as_of || !later.stand().contradicts(earlier.stand()) {
+        return false;
+    }
+    match (new.source, old.source) {
+        // While output still flows a screen may show what was, not what is.
+        (Source::Screen, other) if other != Source::Screen => new.settled,
+        // A dialog that is on screen is open, whatever ended: only the screen can say that it is gone.
+        (other, Source::Screen) if other != Source::Screen => later.stand() != Stand::AsksNothing,
+        _ => true,
+    }
+}
+
+fn confidence(statement: &Statement) -> Confidence {
+    match statement.source {
+        source if source.is_native() => Confidence::High,
+        Source::Process => Confidence::High,
+        Source::Screen if statement.settled => Confidence::High,
+        _ => Confidence::Medium,
+    }
+}
+
+fn why_unknown(standings: &[Standing<'_>]) -> ReasonCode {
+    let any = |wanted: fn(&Aging) -> bool| standings.iter().any(|s| wanted(&s.aging));
+    if standings.is_empty() {
+        ReasonCode::NoAdapter
+    } else if any(|a| *a == Aging::Expired) {
+        ReasonCode::StaleSignal
+    } else if any(|a| *a == Aging::Inconclusive) {
+        ReasonCode::UnsupportedSignal
+    } else {
+        ReasonCode::StaleSignal
+    }
+}

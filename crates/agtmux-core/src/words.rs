@@ -1,0 +1,49 @@
+//! Closed sets of words.
+
+/// A closed set of words that reads and prints the way it goes over the wire.
+macro_rules! wire_words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+        )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::words::UnknownWord;
+
+            fn from_str(s: &str) -> Result<Self, $crate::words::UnknownWord> {
+                Self::ALL.iter().copied().find(|v| v.as_str() == s).ok_or_else(|| $crate::words::UnknownWord {
+                    given: s.to_owned(),
+                    known: &[$($word,)+],
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use wire_words;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{given}' is not one of {}", known.join(", "))]
+pub struct UnknownWord {
+    pub given: String,
+    pub known: &'static [&'static str],
+}
