@@ -34,6 +34,11 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
     /// Follow the agents as they change
+    ///
+    /// On a terminal a table is kept up to date; q or Ctrl-C ends it. In a pipe each change is a line of JSON:
+    /// {schema_version, seq, at, type, scope, item}, where type is snapshot, upsert, remove or reset. When the daemon
+    /// is restarted, watch goes on where it was; a daemon that stays away is started again. Ctrl-C exits with 130; a
+    /// reader that goes away is a success.
     Watch(watch::WatchArgs),
     /// One line for a status bar: how many agents wait, run or idle. Never starts the daemon
     Status(status::StatusArgs),
@@ -103,6 +108,16 @@ mod tests {
         ] {
             assert!(!parses(line), "{line}");
         }
+    }
+
+    #[test]
+    fn the_documents_list_the_same_exit_codes() {
+        let document = include_str!("../../../docs/exit-codes.md");
+        let codes = |text: &str, before: &str, after: &str| -> Vec<String> {
+            let word = |line: &str| Some(line.strip_prefix(before)?.split_once(after)?.0.trim().to_owned());
+            text.lines().filter_map(word).filter(|word| word.parse::<u8>().is_ok()).collect()
+        };
+        assert_eq!(codes(EXIT_CODES, "  ", " "), codes(document, "| ", " |"));
     }
 
     #[test]

@@ -48,6 +48,8 @@ struct Life {
     /// How often the server had run when it was last seen off, and when to find that out.
     runs: Option<u64>,
     count_runs_at: Option<Instant>,
+    /// Its process has ended, though somebody may not have noticed yet and it still has a number.
+    ended: bool,
 }
 
 /// Whether there is still something to observe.
@@ -150,7 +152,11 @@ impl ServerObserver {
                 self.disturb(pane, now);
                 self.pace.want_list();
             }
-            Notice::ServerEnded | Notice::LookAgain => self.pace.want_list(),
+            Notice::ServerEnded => {
+                self.life.iter_mut().for_each(|life| life.ended = true);
+                self.pace.want_list();
+            }
+            Notice::LookAgain => self.pace.want_list(),
             Notice::Hooked => {
                 if self.hooking.as_mut().is_some_and(|hooking| !hooking.fresh().is_empty()) {
                     self.pace.want_list();
@@ -364,10 +370,10 @@ impl ServerObserver {
 
 impl Life {
     fn new(generation: Generation, version: String, watch: Option<Watch>) -> Self {
-        Self { generation, version, _watch: watch, runs: None, count_runs_at: None }
+        Self { generation, version, _watch: watch, runs: None, count_runs_at: None, ended: false }
     }
 }
 
 fn is_alive(table: &dyn agtmux_tmux::platform::ProcessTable, life: &Life) -> bool {
-    table.start_time(life.generation.pid).is_some()
+    !life.ended && table.start_time(life.generation.pid).is_some()
 }

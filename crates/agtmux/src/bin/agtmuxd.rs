@@ -34,6 +34,7 @@ fn run() -> Result<(), (u8, String)> {
     let options = RunOptions { paths, config, log_to: LogTo::Stderr };
     agtmux_daemon::run(options, || {}).map_err(|error| match error {
         DaemonError::AlreadyRunning { .. } => (FAILED, format!("{error}\n  try: agtmux daemon status")),
-        other => (FAILED, other.to_string()),
+        DaemonError::Paths(_) => (BAD_CONFIGURATION, error.to_string()),
+        _ => (FAILED, error.to_string()),
     })
 }

@@ -39,6 +39,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, CliError> {
         Err(error @ DaemonError::AlreadyRunning { .. }) => Err(CliError::failed(
             Message::new(error.to_string()).hint("agtmux daemon status").hint("agtmux daemon restart"),
         )),
+        Err(DaemonError::Paths(error)) => Err(error.into()),
         Err(error) => Err(CliError::failed(Message::new(error.to_string()))),
     }
 }

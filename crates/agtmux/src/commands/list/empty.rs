@@ -15,10 +15,11 @@ pub(crate) fn explain(scope: Scope, filters: &Filters, health: &Health) -> Messa
     if !chosen.is_empty() {
         return Message::new(format!("no {scope} match {}", chosen.join(", "))).hint(format!("agtmux list {scope}"));
     }
-    let panes = count(health.servers.iter().map(|server| server.panes).sum(), "pane");
+    let panes: u32 = health.servers.iter().map(|server| server.panes).sum();
     let servers = count(health.servers.len() as u32, "tmux server");
     if scope == Scope::Panes && !filters.all {
-        let message = Message::new(format!("no agent runs in any of the {panes} on {servers}"));
+        let panes = if panes == 1 { "the only pane".to_owned() } else { format!("any of the {panes} panes") };
+        let message = Message::new(format!("no agent runs in {panes} on {servers}"));
         return message.hint("agtmux list panes --all   (every pane)");
     }
     Message::new(format!("there are no {scope} on {servers}")).hint("tmux new").hint("agtmux demo")
@@ -65,6 +66,7 @@ mod tests {
             status: "ok".into(),
             version: "0".into(),
             api_version: 1,
+            socket: "/s".into(),
             pid: 1,
             started_at: jiff::Timestamp::UNIX_EPOCH,
             seq: 0,
@@ -81,6 +83,8 @@ mod tests {
         let told = explain(Scope::Panes, &Filters::default(), &health(&[5, 7])).to_string();
         assert!(told.starts_with("agtmux: no agent runs in any of the 12 panes on 2 tmux servers\n"), "{told}");
         assert!(told.contains("agtmux list panes --all"), "{told}");
+        let told = explain(Scope::Panes, &Filters::default(), &health(&[1])).headline();
+        assert_eq!(told, "no agent runs in the only pane on 1 tmux server");
     }
 
     #[test]

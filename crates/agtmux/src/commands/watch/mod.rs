@@ -25,11 +25,6 @@ use crate::terminal::Terminal;
 
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Follow the agents as they change.
-///
-/// On a terminal a table is kept up to date; q or Ctrl-C ends it. In a pipe each change is a line of JSON:
-/// {schema_version, seq, at, type, scope, item}, where type is snapshot, upsert, remove or reset. When the daemon
-/// is restarted, watch goes on where it was. Ctrl-C exits with 130; a reader that goes away is a success.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     #[command(flatten)]

@@ -45,15 +45,18 @@ impl Drop for Screen {
     }
 }
 
+/// Cleared before it is written: clearing after a full line would take its last character away.
 fn paint(out: &mut Stdout, lines: &[String]) -> std::io::Result<()> {
     queue!(out, BeginSynchronizedUpdate, MoveTo(0, 0))?;
     for (i, line) in lines.iter().enumerate() {
-        if i > 0 {
+        let is_last = i + 1 == lines.len();
+        let old = if is_last { ClearType::FromCursorDown } else { ClearType::CurrentLine };
+        queue!(out, Clear(old), Print(line))?;
+        if !is_last {
             queue!(out, Print("\r\n"))?;
         }
-        queue!(out, Print(line), Clear(ClearType::UntilNewLine))?;
     }
-    queue!(out, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)?;
+    queue!(out, EndSynchronizedUpdate)?;
     out.flush()
 }
 

@@ -61,6 +61,7 @@ struct View<'a> {
     is_stale: bool,
     looked_at: Instant,
     trouble: Option<String>,
+    /// What a pipe was last told, without ages.
     drawn: Vec<String>,
 }
 
@@ -109,23 +110,25 @@ impl<'a> View<'a> {
 
     fn draw(&mut self) -> Result<(), CliError> {
         let terminal = Terminal::of_stdout();
-        let lines = compose(&self.snapshot, self.trouble.as_deref(), &terminal);
-        match &self.screen {
-            Some(screen) => screen.draw(&lines),
-            None if lines == self.drawn => Ok(()),
-            None => {
-                let separator: &[String] = if self.drawn.is_empty() { &[] } else { &[String::new()] };
-                output::lines(&[separator, &lines].concat())?;
-                self.drawn = lines;
-                Ok(())
-            }
+        let lines = |now| compose(&self.snapshot, self.trouble.as_deref(), &terminal, now);
+        if let Some(screen) = &self.screen {
+            return screen.draw(&lines(Timestamp::now()));
         }
+        // In a pipe a table is worth repeating when more than its ages has changed.
+        let ageless = lines(Timestamp::UNIX_EPOCH);
+        if ageless == self.drawn {
+            return Ok(());
+        }
+        let separator: &[String] = if self.drawn.is_empty() { &[] } else { &[String::new()] };
+        output::lines(&[separator, &lines(Timestamp::now())].concat())?;
+        self.drawn = ageless;
+        Ok(())
     }
 }
 
 /// The table, as many rows of it as there is room for, and below it what else there is to say.
-fn compose(snapshot: &Snapshot, trouble: Option<&str>, terminal: &Terminal) -> Vec<String> {
-    let table = snapshot.table(Timestamp::now());
+fn compose(snapshot: &Snapshot, trouble: Option<&str>, terminal: &Terminal, now: Timestamp) -> Vec<String> {
+    let table = snapshot.table(now);
     let mut lines = table.lines(terminal);
     let mut below = vec![String::new(), render::summary_line(&snapshot.summary, terminal.colour)];
     below.extend(snapshot.target_errors.iter().map(|error| render::target_error(error).headline()));
