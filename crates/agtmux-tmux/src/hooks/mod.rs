@@ -34,6 +34,9 @@ const NAMES: [&str; 10] = [
 /// The paste buffer that exists while a note is being written, and the mark by which our hooks are known.
 const BUFFER: &str = "_agtmux";
 
+/// Sessions end between a look and what is done about it; the next look sees that they did.
+const ATTEMPTS: u32 = 5;
+
 /// Our hooks, all writing to one file.
 #[derive(Debug, Clone)]
 pub struct Hooks {
@@ -52,18 +55,26 @@ impl Hooks {
 
     /// Makes the server's hooks what they should be. Done again when sessions come, it finds nothing to do.
     pub async fn install(&self, server: &TmuxServer) -> Result<(), TmuxError> {
-        let shown = Self::show(server).await?;
-        Self::carry_out(server, Plan::install(self, &shown)).await
+        self.settle(server, Plan::install).await
     }
 
     /// Takes all of ours away.
     pub async fn remove(&self, server: &TmuxServer) -> Result<(), TmuxError> {
-        let shown = Self::show(server).await?;
-        Self::carry_out(server, Plan::remove(self, &shown)).await
+        self.settle(server, Plan::remove).await
     }
 
-    async fn carry_out(server: &TmuxServer, plan: Plan) -> Result<(), TmuxError> {
-        let commands = plan.commands();
+    async fn settle(&self, server: &TmuxServer, plan: fn(&Self, &Shown) -> Plan) -> Result<(), TmuxError> {
+        for _ in 1..ATTEMPTS {
+            match self.try_to_settle(server, plan).await {
+                Err(TmuxError::Failed(_) | TmuxError::Unreadable(_)) => {}
+                outcome => return outcome,
+            }
+        }
+        self.try_to_settle(server, plan).await
+    }
+
+    async fn try_to_settle(&self, server: &TmuxServer, plan: fn(&Self, &Shown) -> Plan) -> Result<(), TmuxError> {
+        let commands = plan(self, &Self::show(server).await?).commands();
         if commands.is_empty() {
             return Ok(());
         }
@@ -72,9 +83,8 @@ impl Hooks {
 
     async fn show(server: &TmuxServer) -> Result<Shown, TmuxError> {
         let framing = Framing::fresh();
-        let sessions =
-            server.run(&[Command::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]))]).await;
-        let sessions = match sessions {
+        let sessions = Command::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]));
+        let sessions = match whole_answer(server, vec![sessions], &framing).await {
             Ok(answer) => shown::session_ids(&framing, &answer),
             // A server may live without any session.
             Err(TmuxError::Failed(_)) => Vec::new(),
@@ -85,13 +95,27 @@ impl Hooks {
             commands.push(Command::display(&framing.record('s', &[&format!("${id}")]), None));
             commands.push(Command::new("show-hooks").arg("-t").arg(format!("${id}")));
         }
-        let answer = server.run(&commands).await?;
+        let answer = whole_answer(server, commands, &framing).await?;
         Ok(Shown::parse(&framing, &answer))
     }
 
     fn is_ours(&self, value: &str) -> bool {
         note_file_of(value).is_some_and(|file| file == self.note_file)
     }
+}
+
+/// Half an answer would make a place of the user's look free, and leave ours behind in sessions that it lacks.
+async fn whole_answer(
+    server: &TmuxServer,
+    mut commands: Vec<Command>,
+    framing: &Framing,
+) -> Result<Vec<u8>, TmuxError> {
+    commands.push(Command::display(&framing.record('e', &["end"]), None));
+    let answer = server.run(&commands).await?;
+    if framing.records('e', &answer).is_empty() {
+        return Err(TmuxError::Unreadable("the hooks were not shown to their end".into()));
+    }
+    Ok(answer)
 }
 
 /// Only ids go into a note: a name could carry commands.

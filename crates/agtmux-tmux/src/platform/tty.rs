@@ -24,7 +24,8 @@ impl Terminal {
 
     /// Two terminals of the same number have the same inode number, but were made at different times. The change time
     /// is the time of birth until somebody runs chmod (`mesg` does). The modification time moves with output, but the
-    /// kernel then sets its seconds only: the nanoseconds are those of the birth.
+    /// kernel then sets its seconds only: the nanoseconds are those of the birth. (Two births within one tick of the
+    /// kernel's clock, a few milliseconds, look the same. No pane lives that short and matters.)
     pub(super) fn is(&self, other: &Self) -> bool {
         self.device == other.device
             && self.inode == other.inode

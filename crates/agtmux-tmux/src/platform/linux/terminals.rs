@@ -1,7 +1,11 @@
 //! Terminals are watched one-shot: an event disarms the watch, and a timer arms it again. So a program that writes as
 //! fast as it can costs as little as one that writes ten times a second, and is not slowed down.
 //!
-//! What is written while the watch is disarmed is not seen. Arming it again therefore always ends with one more
+//! A quiet terminal is armed on the prompt queue, which wakes us up. One that just wrote is armed on the patient queue,
+//! which nobody waits for: it is read when the timer comes round. So wake-ups do not grow with the number of busy
+//! terminals. After a round without output the terminal goes back to the prompt queue.
+//!
+//! What is written while a watch is disarmed is not seen. Arming it again therefore always ends with one more
 //! [`Signal::Wrote`]: a reader that looks after it sees everything written before, and what comes later gives an event.
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,6 +22,9 @@ use crate::platform::tty::Terminal;
 /// At most one [`Signal::Wrote`] per terminal in this time.
 pub(super) const REARM: Duration = Duration::from_millis(100);
 
+/// Timers are rounded up to this, so that busy terminals share their wake-ups.
+const STEP: Duration = Duration::from_millis(20);
+
 /// How long to wait when the kernel refuses to arm a watch that it granted before.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -30,30 +37,40 @@ struct Watched {
     path: PathBuf,
     terminal: Terminal,
     tokens: Vec<Token>,
-    /// `None` while disarmed; then it is due.
-    wd: Option<Wd>,
+    prompt: Option<Wd>,
+    patient: Option<Wd>,
+    /// When the timer comes round; `None` while armed on the prompt queue.
+    due: Option<Instant>,
+    /// There was output since the timer came round last.
+    wrote: bool,
     last_wrote: Option<Instant>,
 }
 
 pub(super) struct Terminals {
     report_output: bool,
+    patient: Inotify,
     watched: HashMap<Id, Watched>,
-    by_wd: HashMap<Wd, Id>,
+    by_prompt: HashMap<Wd, Id>,
+    by_patient: HashMap<Wd, Id>,
     by_token: HashMap<Token, Id>,
     due: BTreeSet<(Instant, Id)>,
     next_id: Id,
+    epoch: Instant,
 }
 
 impl Terminals {
-    pub(super) fn new(report_output: bool) -> Self {
-        Self {
+    pub(super) fn new(report_output: bool, epoch: Instant) -> io::Result<Self> {
+        Ok(Self {
             report_output,
+            patient: Inotify::new()?,
             watched: HashMap::new(),
-            by_wd: HashMap::new(),
+            by_prompt: HashMap::new(),
+            by_patient: HashMap::new(),
             by_token: HashMap::new(),
             due: BTreeSet::new(),
             next_id: 0,
-        }
+            epoch,
+        })
     }
 
     pub(super) fn watch(&mut self, inotify: &Inotify, token: Token, path: &Path) -> io::Result<()> {
@@ -76,14 +93,23 @@ impl Terminals {
 
     fn watch_new(&mut self, inotify: &Inotify, terminal: Terminal, path: &Path) -> io::Result<Id> {
         let wd = inotify.add(path, self.flags())?;
-        if let Some(&id) = self.by_wd.get(&wd) {
+        if let Some(&id) = self.by_prompt.get(&wd) {
             return Ok(id);
         }
         let id = self.next_id;
         self.next_id += 1;
-        let watched = Watched { path: path.into(), terminal, tokens: Vec::new(), wd: Some(wd), last_wrote: None };
+        let watched = Watched {
+            path: path.into(),
+            terminal,
+            tokens: Vec::new(),
+            prompt: Some(wd),
+            patient: None,
+            due: None,
+            wrote: false,
+            last_wrote: None,
+        };
         self.watched.insert(id, watched);
-        self.by_wd.insert(wd, id);
+        self.by_prompt.insert(wd, id);
         Ok(id)
     }
 
@@ -91,19 +117,21 @@ impl Terminals {
         let Some(id) = self.by_token.remove(&token) else { return };
         let Some(watched) = self.watched.get_mut(&id) else { return };
         watched.tokens.retain(|&other| other != token);
-        if watched.tokens.is_empty()
-            && let Some(wd) = self.drop_watch(id).and_then(|watched| watched.wd)
-        {
-            inotify.remove(wd);
+        if watched.tokens.is_empty() {
+            self.drop_watch(inotify, id);
         }
     }
 
-    fn drop_watch(&mut self, id: Id) -> Option<Watched> {
+    fn drop_watch(&mut self, inotify: &Inotify, id: Id) -> Option<Watched> {
+        self.leave_patient(id);
         let watched = self.watched.remove(&id)?;
-        if let Some(wd) = watched.wd {
-            self.by_wd.remove(&wd);
+        if let Some(wd) = watched.prompt {
+            self.by_prompt.remove(&wd);
+            inotify.remove(wd);
         }
-        self.due.retain(|&(_, due)| due != id);
+        if let Some(due) = watched.due {
+            self.due.remove(&(due, id));
+        }
         for token in &watched.tokens {
             self.by_token.remove(token);
         }
@@ -111,27 +139,29 @@ impl Terminals {
     }
 
     /// Events of watches that ended by our own doing, and those of others, are not known here.
-    pub(super) fn on_event(&mut self, event: Event, now: Instant, signals: &Sender) {
-        let Some(id) = self.by_wd.remove(&event.wd) else { return };
-        let Some(watched) = self.watched.get_mut(&id) else { return };
-        watched.wd = None;
-        if event.what.intersects(ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT) {
-            self.gone(id, signals);
+    pub(super) fn on_event(&mut self, inotify: &Inotify, event: Event, now: Instant, signals: &Sender) {
+        let Some(id) = self.by_prompt.remove(&event.wd) else { return };
+        if let Some(watched) = self.watched.get_mut(&id) {
+            watched.prompt = None;
+        }
+        if is_end(event) {
+            self.gone(inotify, id, signals);
             return;
         }
+        // If this fails the terminal counts as quiet and is armed promptly in the next round.
+        let _ = self.arm(inotify, id, true);
+        let Some(watched) = self.watched.get_mut(&id) else { return };
         let mut due = now + REARM;
         if event.what.contains(ReadFlags::CLOSE_WRITE) {
             signals.send_all(&watched.tokens, Signal::TerminalGone);
         } else if event.what.intersects(ReadFlags::MODIFY | ReadFlags::ACCESS) {
             match watched.last_wrote.map(|last| last + REARM).filter(|&free| now < free) {
-                Some(free) => due = free,
-                None => {
-                    signals.send_all(&watched.tokens, Signal::Wrote);
-                    watched.last_wrote = Some(now);
-                }
+                // So soon after the last signal: it is busy, and the next round says so.
+                Some(free) => (due, watched.wrote) = (free, true),
+                None => watched.tell_output(now, signals),
             }
         }
-        self.due.insert((due, id));
+        self.schedule(id, due);
     }
 
     /// When [`rearm_due`](Self::rearm_due) has something to do; `None` while all is quiet.
@@ -140,54 +170,112 @@ impl Terminals {
     }
 
     pub(super) fn rearm_due(&mut self, inotify: &Inotify, now: Instant, signals: &Sender) {
+        self.read_patient(inotify, signals);
         while let Some(&(due, id)) = self.due.first()
             && due <= now
         {
             self.due.pop_first();
-            self.rearm(inotify, id, now, signals);
+            // A timer that is hardly late counts as on time, or each round would be a step longer than the last.
+            let on_time = if now - due < STEP { due } else { now };
+            self.rearm(inotify, id, on_time, signals);
+        }
+    }
+
+    fn read_patient(&mut self, inotify: &Inotify, signals: &Sender) {
+        while let Ok(events) = self.patient.read() {
+            for event in events {
+                self.on_patient_event(inotify, event, signals);
+            }
+        }
+    }
+
+    fn on_patient_event(&mut self, inotify: &Inotify, event: Event, signals: &Sender) {
+        if event.what.contains(ReadFlags::QUEUE_OVERFLOW) {
+            self.by_patient.clear();
+            for watched in self.watched.values_mut().filter(|watched| watched.due.is_some()) {
+                (watched.patient, watched.wrote) = (None, true);
+            }
+            return;
+        }
+        let Some(id) = self.by_patient.remove(&event.wd) else { return };
+        let Some(watched) = self.watched.get_mut(&id) else { return };
+        watched.patient = None;
+        watched.wrote = true;
+        if is_end(event) {
+            self.gone(inotify, id, signals);
+        } else if event.what.contains(ReadFlags::CLOSE_WRITE) {
+            signals.send_all(&watched.tokens, Signal::TerminalGone);
         }
     }
 
     /// Events were lost, and with each of them a watch that is disarmed without our knowing.
     pub(super) fn rearm_all(&mut self, inotify: &Inotify, now: Instant, signals: &Sender) {
-        for id in std::mem::take(&mut self.by_wd).into_values() {
+        for id in std::mem::take(&mut self.by_prompt).into_values() {
             self.rearm(inotify, id, now, signals);
         }
     }
 
     fn rearm(&mut self, inotify: &Inotify, id: Id, now: Instant, signals: &Sender) {
-        let flags = self.flags();
         let Some(watched) = self.watched.get_mut(&id) else { return };
-        watched.wd = None;
-        let armed = inotify.add(&watched.path, flags);
+        let is_busy = std::mem::take(&mut watched.wrote);
+        (watched.prompt, watched.due) = (None, None);
+        let armed = self.arm(inotify, id, is_busy);
+        let Some(watched) = self.watched.get_mut(&id) else { return };
         // Looked at after arming: if it is still the same terminal now, it was the one that got the watch.
         if !Terminal::at(&watched.path).is_ok_and(|terminal| terminal.is(&watched.terminal)) {
-            if let Ok(wd) = armed
-                && !self.by_wd.contains_key(&wd)
-            {
-                inotify.remove(wd);
-            }
-            self.gone(id, signals);
+            self.gone(inotify, id, signals);
             return;
         }
+        if self.report_output {
+            watched.tell_output(now, signals);
+        }
         match armed {
-            Ok(wd) => {
-                watched.wd = Some(wd);
-                self.by_wd.insert(wd, id);
-            }
+            Ok(()) if is_busy => self.schedule(id, now + REARM),
+            Ok(()) => self.leave_patient(id),
             Err(error) => {
                 tracing::warn!(%error, tty = %watched.path.display(), "cannot watch a terminal again; will retry");
-                self.due.insert((now + RETRY, id));
+                self.schedule(id, now + RETRY);
             }
-        }
-        if self.report_output {
-            watched.last_wrote = Some(now);
-            signals.send_all(&watched.tokens, Signal::Wrote);
         }
     }
 
-    fn gone(&mut self, id: Id, signals: &Sender) {
-        if let Some(watched) = self.drop_watch(id) {
+    fn arm(&mut self, inotify: &Inotify, id: Id, patiently: bool) -> io::Result<()> {
+        let flags = self.flags();
+        let Some(watched) = self.watched.get_mut(&id) else { return Ok(()) };
+        let (queue, by_wd, slot) = if patiently {
+            (&self.patient, &mut self.by_patient, &mut watched.patient)
+        } else {
+            (inotify, &mut self.by_prompt, &mut watched.prompt)
+        };
+        let wd = queue.add(&watched.path, flags)?;
+        // If the path names another terminal by now, somebody else may watch that one already.
+        if *by_wd.entry(wd).or_insert(id) == id {
+            *slot = Some(wd);
+        }
+        Ok(())
+    }
+
+    fn leave_patient(&mut self, id: Id) {
+        if let Some(wd) = self.watched.get_mut(&id).and_then(|watched| watched.patient.take()) {
+            self.by_patient.remove(&wd);
+            self.patient.remove(wd);
+        }
+    }
+
+    fn schedule(&mut self, id: Id, at: Instant) {
+        let since_step = at.saturating_duration_since(self.epoch).as_nanos() % STEP.as_nanos();
+        let due = match u64::try_from(since_step) {
+            Ok(nanos) if nanos > 0 => at + STEP - Duration::from_nanos(nanos),
+            _ => at,
+        };
+        if let Some(watched) = self.watched.get_mut(&id) {
+            watched.due = Some(due);
+            self.due.insert((due, id));
+        }
+    }
+
+    fn gone(&mut self, inotify: &Inotify, id: Id, signals: &Sender) {
+        if let Some(watched) = self.drop_watch(inotify, id) {
             signals.send_all(&watched.tokens, Signal::TerminalGone);
         }
     }
@@ -195,4 +283,15 @@ impl Terminals {
     fn flags(&self) -> WatchFlags {
         if self.report_output { OUTPUT | END } else { END }
     }
+}
+
+impl Watched {
+    fn tell_output(&mut self, now: Instant, signals: &Sender) {
+        self.last_wrote = Some(now);
+        signals.send_all(&self.tokens, Signal::Wrote);
+    }
+}
+
+fn is_end(event: Event) -> bool {
+    event.what.intersects(ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT)
 }

@@ -25,7 +25,9 @@ impl Bench {
     fn new() -> Self {
         let (sender, signals) = signals::channel();
         let inotify = Inotify::new().expect("a free inotify instance");
-        Self { inotify, terminals: Terminals::new(true), sender, signals, now: Instant::now() }
+        let now = Instant::now();
+        let terminals = Terminals::new(true, now).expect("a free inotify instance");
+        Self { inotify, terminals, sender, signals, now }
     }
 
     fn watch(&mut self, token: Token, pty: &Pty) {
@@ -35,7 +37,7 @@ impl Bench {
     /// Events of a write are queued before the write returns, so there is nothing to wait for.
     fn handle_events(&mut self) -> Vec<Signal> {
         for event in self.inotify.read().unwrap_or_default() {
-            self.terminals.on_event(event, self.now, &self.sender);
+            self.terminals.on_event(&self.inotify, event, self.now, &self.sender);
         }
         self.received()
     }
@@ -78,6 +80,26 @@ fn a_steady_writer_gives_one_signal_per_gap() {
     assert_eq!(signals, 1 + 10);
     assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
     assert_eq!(bench.terminals.next_due(), None);
+    pty.write();
+    assert_eq!(bench.handle_events(), []);
+    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+    assert_eq!(bench.terminals.next_due(), None);
+}
+
+#[test]
+fn a_busy_terminal_wakes_nobody_up_between_rounds() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    pty.write();
+    bench.handle_events();
+    for _ in 0..10 {
+        pty.write();
+        assert!(bench.inotify.read().is_err(), "nothing to read on the queue that is waited for");
+        assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+    }
+    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
+    assert_eq!(bench.terminals.next_due(), None);
 }
 
 #[test]
@@ -86,9 +108,7 @@ fn a_number_that_passed_on_while_disarmed_is_not_watched() {
     bench.watch(A, &old);
     old.write();
     assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
-    let path = old.path.clone();
-    drop(old);
-    let new = Pty::open_at(&path);
+    let new = old.replace();
     bench.watch(B, &new);
     assert_eq!(bench.after(REARM), [Signal::TerminalGone(A)]);
     new.write();

@@ -40,7 +40,7 @@ pub(in crate::platform) fn open(runtime: &Handle, signals: &Sender, pty_events: 
     pidfd::works()?;
     let inotify = Inotify::new()?;
     let reports_output = pty_events && output_is_seen();
-    let tables = Tables { terminals: Terminals::new(reports_output), places: Places::default() };
+    let tables = Tables { terminals: Terminals::new(reports_output, Instant::now())?, places: Places::default() };
     let shared = Arc::new(Shared { inotify, signals: signals.clone(), tables: Mutex::new(tables) });
     let processes = Processes::new(runtime.clone(), signals.clone());
     let readiness = {
@@ -116,7 +116,7 @@ impl Tables {
             self.terminals.rearm_all(inotify, now, signals);
             signals.send(Signal::Overflow);
         } else {
-            self.terminals.on_event(event, now, signals);
+            self.terminals.on_event(inotify, event, now, signals);
             self.places.on_event(inotify, event, signals);
         }
     }

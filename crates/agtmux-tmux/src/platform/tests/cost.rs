@@ -46,9 +46,11 @@ fn switches_of_this_thread() -> u64 {
 fn keep_busy(ptys: Vec<Pty>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let pause = Duration::from_millis(100) / u32::try_from(ptys.len()).expect("a few");
+        let mut next = Instant::now();
         for pty in ptys.iter().cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
             pty.write();
-            std::thread::sleep(pause);
+            next += pause;
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
     })
 }
@@ -113,11 +115,11 @@ async fn cost_of_process_trees() {
         let trees = bench.processes.trees(&roots);
         println!("{name}: trees of {} roots took {:?}", trees.len(), begun.elapsed());
         let begun = Instant::now();
-        roots.iter().for_each(|&root| drop(bench.processes.foreground_pgrp(root)));
+        assert_eq!(roots.iter().filter_map(|&root| bench.processes.foreground_pgrp(root)).count(), 0);
         println!("{name}: foreground group of one took {:?}", begun.elapsed() / 200);
         let begun = Instant::now();
-        roots.iter().for_each(|&root| drop(bench.processes.wakeups(root)));
-        println!("{name}: wakeups of one took {:?}", begun.elapsed() / 200);
+        let told = roots.iter().filter_map(|&root| bench.processes.wakeups(root)).count();
+        println!("{name}: wakeups of one took {:?} ({told} told)", begun.elapsed() / 200);
         for child in &mut children {
             child.kill().expect("our own child");
             child.wait().expect("our own child");

@@ -4,13 +4,14 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use super::DEADLINE;
+use crate::platform::tty::Terminal;
 
 /// A terminal with nobody at it.
 pub(in crate::platform) struct Pty {
@@ -30,19 +31,21 @@ impl Pty {
         Self { path, slave, master }
     }
 
-    /// The number is free again as soon as its terminal is closed, but other tests want it as well.
-    pub(in crate::platform) fn open_at(path: &Path) -> Self {
+    /// Closes it and opens another one with the same number, which other tests want as well. The kernel's clock ticks
+    /// every few milliseconds; two terminals made within one tick cannot be told apart, so that is not tried.
+    pub(in crate::platform) fn replace(self) -> Self {
         let deadline = Instant::now() + DEADLINE;
+        let (path, old) = (self.path.clone(), Terminal::at(&self.path).expect("our own pty"));
+        drop(self);
         let mut others = Vec::new();
         loop {
             let pty = Self::open();
-            if pty.path == path {
+            if pty.path != path {
+                others.push(pty);
+            } else if !Terminal::at(&path).expect("our own pty").is(&old) {
                 return pty;
             }
-            others.push(pty);
-            if others.len() > 64 {
-                others.clear();
-            }
+            others.truncate(others.len() % 64);
             assert!(Instant::now() < deadline, "{} was not free before the deadline", path.display());
         }
     }
@@ -57,7 +60,8 @@ impl Pty {
     pub(in crate::platform) fn type_and_read_line(&self) {
         rustix::io::write(&self.master, b"y\n").expect("room in the pty");
         let mut line = [0; 64];
-        (&self.slave).read(&mut line).expect("the line just typed");
+        let length = (&self.slave).read(&mut line).expect("the line just typed");
+        assert_eq!(&line[..length], b"y\n");
     }
 
     pub(in crate::platform) fn stdio(&self) -> File {

@@ -17,7 +17,13 @@ impl Bench {
         self.watcher.watch_terminal(token, &pty.path).expect("a pty can be watched");
     }
 
-    /// Lets a burst on this terminal pass, with all that others say meanwhile.
+    /// Lets a burst on this terminal pass, with all that others say meanwhile. It must have been quiet before.
+    /// What is heard until a further write is reported, which may have to wait for the gap to pass.
+    async fn written(&mut self, token: Token, pty: &Pty) -> Vec<crate::platform::Signal> {
+        pty.write();
+        self.until(Wrote(token)).await
+    }
+
     async fn burst(&mut self, token: Token, pty: &Pty) -> Vec<crate::platform::Signal> {
         pty.write();
         let mut seen = self.until(Wrote(token)).await;
@@ -57,7 +63,7 @@ async fn an_idle_terminal_comes_to_rest() {
     bench.watch(B, &second);
     assert_eq!(bench.burst(A, &first).await, [Wrote(A), Wrote(A)]);
     assert_eq!(bench.burst(B, &second).await, [Wrote(B), Wrote(B)]);
-    assert_eq!(bench.burst(B, &second).await, [Wrote(B), Wrote(B)]);
+    assert_eq!(bench.written(B, &second).await, [Wrote(B)]);
 }
 
 #[tokio::test]
@@ -72,7 +78,7 @@ async fn a_forgotten_token_stays_silent() {
     first.write();
     assert_eq!(bench.burst(B, &second).await, [Wrote(B), Wrote(B)]);
     drop(first);
-    assert_eq!(bench.burst(B, &second).await, [Wrote(B), Wrote(B)]);
+    assert_eq!(bench.written(B, &second).await, [Wrote(B)]);
 }
 
 #[tokio::test]
@@ -83,7 +89,7 @@ async fn two_tokens_may_watch_one_terminal() {
     bench.watch(B, &pty);
     assert_eq!(bench.burst(B, &pty).await, [Wrote(A), Wrote(B), Wrote(A), Wrote(B)]);
     bench.watcher.forget(A);
-    assert_eq!(bench.burst(B, &pty).await, [Wrote(B), Wrote(B)]);
+    assert_eq!(bench.written(B, &pty).await, [Wrote(B)]);
 }
 
 #[tokio::test]
@@ -103,9 +109,7 @@ async fn a_number_may_pass_to_another_terminal() {
     bench.watch(A, &old);
     old.write();
     assert_eq!(bench.next().await, Wrote(A));
-    let path = old.path.clone();
-    drop(old);
-    let new = Pty::open_at(&path);
+    let new = old.replace();
     new.write();
     bench.until(TerminalGone(A)).await;
     bench.watch(B, &new);
@@ -119,9 +123,7 @@ async fn a_number_may_pass_to_another_terminal() {
 async fn a_terminal_watched_again_after_it_came_back_is_the_new_one() {
     let (mut bench, old) = (Bench::native(), Pty::open());
     bench.watch(A, &old);
-    let path = old.path.clone();
-    drop(old);
-    let new = Pty::open_at(&path);
+    let new = old.replace();
     bench.watch(A, &new);
     new.write();
     bench.until(Wrote(A)).await;
@@ -143,9 +145,7 @@ async fn polling_notices_the_end_of_a_terminal() {
     let (mut bench, pty) = (Bench::portable(), Pty::open());
     assert!(!bench.watcher.reports_output());
     bench.watch(A, &pty);
-    let path = pty.path.clone();
-    drop(pty);
-    let _new = Pty::open_at(&path);
+    let _new = pty.replace();
     assert_eq!(bench.next().await, TerminalGone(A));
 }
 

@@ -35,6 +35,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
