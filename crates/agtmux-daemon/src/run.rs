@@ -53,6 +53,7 @@ pub enum DaemonError {
 pub fn run(options: RunOptions, on_ready: impl FnOnce() + Send + 'static) -> Result<(), DaemonError> {
     // Whatever the caller's umask: nobody else reads what is made here.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    raise_file_limit();
     let paths = &options.paths;
     paths.prepare()?;
     let io_error = |what, path: PathBuf| move |source| DaemonError::Io { what, path, source };
@@ -75,6 +76,15 @@ pub fn run(options: RunOptions, on_ready: impl FnOnce() + Send + 'static) -> Res
     // Readers that would not leave are cut off here.
     runtime.shutdown_timeout(Duration::from_millis(100));
     outcome
+}
+
+/// Each pane takes a file descriptor or two: the usual soft limit of 1024 is soon reached, the hard one is not.
+fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it is refused the panes beyond the limit are seen by looking instead.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {

@@ -84,7 +84,7 @@ mod tests {
         let socket = dir.path().join("default");
         let listener = UnixListener::bind(&socket).expect("bound");
         std::os::unix::fs::symlink(&socket, dir.path().join("link")).expect("linked");
-        assert_eq!(dir.sockets(), [socket.clone()]);
+        assert_eq!(dir.sockets(), std::slice::from_ref(&socket));
         assert!(is_listening(&socket));
         drop(listener);
         assert!(!is_listening(&socket));

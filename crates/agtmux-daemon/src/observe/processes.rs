@@ -173,7 +173,7 @@ fn facts(process: &Process) -> ProcessFacts<'_> {
         pid: process.pid,
         ppid: process.ppid,
         pgrp: process.pgrp,
-        tpgid: None,
+        tpgid: process.tpgid,
         stopped: process.stopped,
         zombie: process.zombie,
         name: &process.name,

@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn ours_goes_beside_theirs_and_only_once() {
         let (hooks, ours) = (hooks(), hooks().command);
-        let shown = |entries| Shown { global: arrays(entries), ..Shown::default() };
+        let shown = |entries: &[(u32, &str)]| Shown { global: arrays(entries), ..Shown::default() };
         assert_eq!(Plan::install(&hooks, &shown(&[(0, "theirs")])).0, [set(None, 4242)]);
         assert_eq!(Plan::install(&hooks, &shown(&[(4242, "theirs")])).0, [set(None, 4243)]);
         assert_eq!(Plan::install(&hooks, &shown(&[(4242, &ours)])).0, []);
@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn a_session_gets_ours_only_where_it_hides_the_global_one() {
         let (hooks, ours) = (hooks(), hooks().command);
-        let shown = |entries| Shown { global: Arrays::new(), sessions: [(3, arrays(entries))].into() };
+        let shown =
+            |entries: &[(u32, &str)]| Shown { global: Arrays::new(), sessions: [(3, arrays(entries))].into() };
         assert_eq!(Plan::install(&hooks, &shown(&[(0, "theirs")])).0, [set(Some(3), 4242)]);
         assert_eq!(Plan::install(&hooks, &shown(&[])).0, []);
         let alone = Plan::install(&hooks, &shown(&[(4242, &ours)])).0;

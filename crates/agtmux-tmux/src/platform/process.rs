@@ -9,6 +9,8 @@ pub struct Process {
     pub pid: u32,
     pub ppid: u32,
     pub pgrp: u32,
+    /// The foreground process group of its own terminal, which need not be the pane's: sudo and script make another.
+    pub tpgid: Option<u32>,
     /// When it started, in a unit of the platform: together with the pid it names one process of this boot.
     pub start: u64,
     /// Stopped by a signal or by a tracer.

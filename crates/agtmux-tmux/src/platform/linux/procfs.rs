@@ -114,6 +114,7 @@ fn process(stat: Stat) -> Process {
         pid: stat.pid,
         ppid: stat.ppid,
         pgrp: stat.pgrp,
+        tpgid: stat.tpgid,
         start: stat.start,
         name: stat.name,
     }

@@ -107,6 +107,7 @@ fn process(row: &Row, args: &Args) -> Process {
         pid: row.pid,
         ppid: row.ppid,
         pgrp: row.pgrp,
+        tpgid: row.tpgid,
         start: row.start,
         stopped: row.stopped,
         zombie: row.zombie,
