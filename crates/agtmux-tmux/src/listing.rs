@@ -4,7 +4,7 @@ use crate::command::{Command, Framing};
 use crate::server::TmuxError;
 
 /// One pane as one session shows it. Text is bytes: nobody vouches for its encoding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PaneRow {
     pub session: u32,
     pub session_name: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct PaneRow {
     pub title: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dead {
     pub status: Option<i32>,
     pub signal: Option<i32>,

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agtmux_agents::Registry;
 use agtmux_api::config::Config;
@@ -26,6 +26,9 @@ use crate::engine::EngineHandle;
 
 /// A directory that cannot be watched, for instance because it is not there yet, is looked into this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long a server may take from making its socket to making its first terminal.
+const LISTENS_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long the start waits for the first answers. A server that is slower is shown when it comes.
 const FIRST_ANSWERS: Duration = Duration::from_millis(1500);
@@ -130,6 +133,7 @@ impl Discovery {
         let terminals = senses.switchboard.dir(Path::new("/dev/pts"), &to, Notice::Terminals);
         let _terminals = terminals.inspect_err(|error| tracing::debug!(%error, "new terminals go unnoticed"));
         let mut watches: HashMap<SocketDir, Watch> = HashMap::new();
+        let mut sockets_came = None;
         loop {
             let dirs = self.places().dirs.clone();
             watches.retain(|dir, _| dir.path().is_dir());
@@ -143,13 +147,34 @@ impl Discovery {
             // After the watches stand: what came before them is found now, what comes later is told.
             self.look(&HashMap::new());
             tokio::select! {
-                notice = notices.recv() => match notice {
-                    None => return,
-                    Some(Notice::Terminals) => self.tell(&Notice::Terminals),
-                    Some(_) => {}
-                },
+                more = self.pass_on_terminals(&mut notices, &mut sockets_came) => if !more { return },
                 () = self.0.named.notified() => {}
                 () = tokio::time::sleep(LOOK_AGAIN), if watches.len() < dirs.len() || self.has_dead_sockets() => {}
+            }
+        }
+    }
+
+    /// Terminals come and go all day and are told to the observers. Returns when servers are to be looked for, or with
+    /// false after the last notice.
+    async fn pass_on_terminals(
+        &self,
+        notices: &mut mpsc::UnboundedReceiver<Notice>,
+        sockets_came: &mut Option<Instant>,
+    ) -> bool {
+        loop {
+            match notices.recv().await {
+                None => return false,
+                Some(Notice::Terminals) => {
+                    self.tell(&Notice::Terminals);
+                    // A server has its socket before it listens, and its first terminal after that.
+                    if sockets_came.is_some_and(|at| at.elapsed() < LISTENS_WITHIN) {
+                        return true;
+                    }
+                }
+                Some(_) => {
+                    *sockets_came = Some(Instant::now());
+                    return true;
+                }
             }
         }
     }

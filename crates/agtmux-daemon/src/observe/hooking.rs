@@ -54,18 +54,24 @@ impl Hooking {
         self.installed
     }
 
-    /// A new server has none of our hooks, and a new session may hide them.
-    pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) {
+    /// A new server has none of our hooks, and a new session may hide them. Says whether they were not there yet: what
+    /// happened before has left no note.
+    pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) -> bool {
         let recent = self.checked_at.is_some_and(|at| at.elapsed() < CHECK_AGAIN);
-        if self.installed && !new_server && recent && sessions == self.sessions {
-            return;
+        let were_there = self.installed && !new_server;
+        if were_there && recent && sessions == self.sessions {
+            return false;
         }
         self.checked_at = Some(Instant::now());
         match self.hooks.install(tmux).await {
-            Ok(()) => (self.installed, self.sessions) = (true, sessions),
+            Ok(()) => {
+                (self.installed, self.sessions) = (true, sessions);
+                !were_there
+            }
             Err(error) => {
                 self.installed = false;
                 tracing::warn!(%error, "hooks could not be set");
+                false
             }
         }
     }

@@ -1,16 +1,28 @@
 //! When a server is asked. As rarely as possible: each question costs its server time in proportion to all its panes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// A listing is followed by a rest of this many times what it took.
+/// After a few listings in a row comes a rest of this many times what one took, for each of them.
 const REST: u32 = 5;
+const IN_A_ROW: u32 = 3;
 const SHORTEST_REST: Duration = Duration::from_millis(10);
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// Reads of single panes: a few at once, then one a second.
+/// The net is cast more rarely where a listing is dear: this much for each row of it.
+const NET_PER_ROW: Duration = Duration::from_millis(10);
+/// A server that runs because its panes write has most likely done nothing else.
+const NET_WHILE_WRITING: u32 = 2;
+
+/// A pane that writes after it was quiet for this long is read at once, and again when its burst is over.
+const QUIET: Duration = Duration::from_secs(3);
+const PROMPT_READS: u8 = 2;
+/// Such reads come a few at once, then this often.
 const READ_BURST: f64 = 8.0;
-const READS_PER_SECOND: f64 = 1.0;
+const READS_PER_SECOND: f64 = 2.0;
+/// Panes that keep writing are read together, this often, and more rarely on a large server.
+const STEADY_READS: Duration = Duration::from_secs(2);
+const STEADY_READS_PER_ROW: Duration = Duration::from_millis(5);
 const PANES_PER_READ: usize = 64;
 
 /// How often the process table is asked what the server is doing. This costs the server nothing.
@@ -26,16 +38,28 @@ pub(super) enum Work {
 pub(super) struct Pace {
     active: Duration,
     idle: Duration,
+    rows: u32,
     list_wanted: bool,
     rested_at: Instant,
+    in_a_row: u32,
     listed_at: Option<Instant>,
     /// The next look that nobody asked for, and the time after it.
     net_at: Option<Instant>,
     net_step: Duration,
-    dirty: BTreeSet<u32>,
+    writers: HashMap<u32, Writer>,
+    prompt: BTreeSet<u32>,
+    steady: BTreeSet<u32>,
+    steady_at: Instant,
     reads: f64,
     reads_at: Instant,
     tick_at: Instant,
+}
+
+/// A pane that wrote a short time ago.
+#[derive(Debug)]
+struct Writer {
+    wrote_at: Instant,
+    prompt_reads: u8,
 }
 
 impl Pace {
@@ -43,12 +67,17 @@ impl Pace {
         Self {
             active,
             idle,
+            rows: 0,
             list_wanted: true,
             rested_at: now,
+            in_a_row: 0,
             listed_at: None,
             net_at: None,
             net_step: active,
-            dirty: BTreeSet::new(),
+            writers: HashMap::new(),
+            prompt: BTreeSet::new(),
+            steady: BTreeSet::new(),
+            steady_at: now,
             reads: READ_BURST,
             reads_at: now,
             tick_at: now + TICK,
@@ -61,14 +90,29 @@ impl Pace {
         self.net_step = self.active;
     }
 
-    pub(super) fn want_read(&mut self, pane: u32) {
-        self.dirty.insert(pane);
+    /// This pane wrote.
+    pub(super) fn want_read(&mut self, pane: u32, now: Instant) {
+        let writer = self.writers.entry(pane).or_insert(Writer { wrote_at: now, prompt_reads: PROMPT_READS });
+        if now >= writer.wrote_at + QUIET {
+            writer.prompt_reads = PROMPT_READS;
+        }
+        writer.wrote_at = now;
+        match writer.prompt_reads.checked_sub(1) {
+            Some(left) => {
+                writer.prompt_reads = left;
+                self.prompt.insert(pane);
+            }
+            None => {
+                self.steady.insert(pane);
+            }
+        }
     }
 
-    /// The server has run without a hint of ours: look soon, but no more often than an active server is looked at.
-    pub(super) fn server_ran(&mut self, now: Instant) {
-        self.net_step = self.active;
-        let due = self.listed_at.map_or(now, |at| at + self.active);
+    /// The server has run without a hint of ours: look soon, but not too often.
+    pub(super) fn server_ran(&mut self, panes_write: bool, now: Instant) {
+        let least = if panes_write { self.active * NET_WHILE_WRITING } else { self.active };
+        self.net_step = least.max(NET_PER_ROW * self.rows).min(self.idle);
+        let due = self.listed_at.map_or(now, |at| at + self.net_step);
         self.net_at = Some(self.net_at.map_or(due, |at| at.min(due)));
     }
 
@@ -78,14 +122,26 @@ impl Pace {
         self.rested_at = now + wait;
     }
 
-    pub(super) fn listed(&mut self, took: Duration, now: Instant) {
+    pub(super) fn listed(&mut self, rows: usize, took: Duration, now: Instant) {
+        self.rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        self.rest(took, now);
         self.list_wanted = false;
-        self.dirty.clear();
+        self.prompt.clear();
+        self.steady.clear();
+        self.writers.retain(|_, writer| now < writer.wrote_at + QUIET);
         self.listed_at = Some(now);
-        self.rested_at = now + (took * REST).clamp(SHORTEST_REST, LONGEST_REST);
         // Ever more rarely, and after the longest step not at all: a server that has not run has not changed.
         self.net_at = (self.net_step <= self.idle).then(|| now + self.net_step);
         self.net_step = if self.net_step >= self.idle { self.idle + TICK } else { (self.net_step * 2).min(self.idle) };
+    }
+
+    /// One change often brings several hints, and not all of them at once.
+    fn rest(&mut self, took: Duration, now: Instant) {
+        let rest = (took * REST).clamp(SHORTEST_REST, LONGEST_REST);
+        let follows = self.listed_at.is_some_and(|at| now <= at + took + rest);
+        self.in_a_row = if follows && self.in_a_row < IN_A_ROW { self.in_a_row + 1 } else { 1 };
+        let whole_row = (rest * IN_A_ROW).min(LONGEST_REST);
+        self.rested_at = now + if self.in_a_row < IN_A_ROW { SHORTEST_REST } else { whole_row };
     }
 
     /// What is due. Asking for it means doing it.
@@ -95,13 +151,22 @@ impl Pace {
             return Some(Work::List);
         }
         self.refill(now);
-        if self.dirty.is_empty() || self.reads < 1.0 || self.rested_at > now {
+        let prompt = !self.prompt.is_empty() && self.reads >= 1.0;
+        let steady = !self.steady.is_empty() && self.steady_at <= now;
+        if !prompt && !steady {
             return None;
         }
-        self.reads -= 1.0;
-        let panes: Vec<u32> = self.dirty.iter().take(PANES_PER_READ).copied().collect();
-        self.dirty.retain(|pane| !panes.contains(pane));
-        Some(Work::Read(panes))
+        self.reads -= f64::from(u8::from(prompt));
+        self.steady_at = now + STEADY_READS.max(STEADY_READS_PER_ROW * self.rows);
+        Some(Work::Read(self.take_panes()))
+    }
+
+    /// Those that keep writing come along with the others.
+    fn take_panes(&mut self) -> Vec<u32> {
+        let panes: BTreeSet<u32> = self.prompt.iter().chain(&self.steady).take(PANES_PER_READ).copied().collect();
+        self.prompt.retain(|pane| !panes.contains(pane));
+        self.steady.retain(|pane| !panes.contains(pane));
+        panes.into_iter().collect()
     }
 
     /// Whether a second has passed since the last time this was so.
@@ -117,9 +182,9 @@ impl Pace {
         let list = self.list_wanted.then_some(self.rested_at);
         let net = self.net_at.map(|at| at.max(self.rested_at));
         let missing = (1.0 - self.reads).max(0.0) / READS_PER_SECOND;
-        let read =
-            (!self.dirty.is_empty()).then(|| (self.reads_at + Duration::from_secs_f64(missing)).max(self.rested_at));
-        [list, net, read].into_iter().flatten().fold(self.tick_at, Instant::min)
+        let prompt = (!self.prompt.is_empty()).then(|| self.reads_at + Duration::from_secs_f64(missing));
+        let steady = (!self.steady.is_empty()).then_some(self.steady_at);
+        [list, net, prompt, steady].into_iter().flatten().fold(self.tick_at, Instant::min)
     }
 
     fn refill(&mut self, now: Instant) {
@@ -137,78 +202,121 @@ mod tests {
         Duration::from_secs(n)
     }
 
+    fn millis(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
     fn pace(now: Instant) -> Pace {
         Pace::new(secs(2), secs(30), now)
     }
 
     const QUICK: Duration = Duration::from_millis(2);
 
+    /// The times at which it lists within this time, looked at ten times a second.
+    fn lists(pace: &mut Pace, rows: usize, length: Duration, mut before: impl FnMut(&mut Pace, Instant)) -> Vec<u64> {
+        let start = pace.tick_at - TICK;
+        let mut times = Vec::new();
+        let mut now = start;
+        while now < start + length {
+            before(pace, now);
+            if pace.take(now) == Some(Work::List) {
+                times.push((now - start).as_secs());
+                pace.listed(rows, QUICK, now);
+            }
+            now += millis(100);
+        }
+        times
+    }
+
     #[test]
     fn an_idle_server_is_looked_at_ever_more_rarely_and_then_not_at_all() {
-        let start = Instant::now();
-        let mut pace = pace(start);
-        let mut now = start;
-        let mut looks = Vec::new();
-        while now < start + secs(600) {
-            if pace.take(now) == Some(Work::List) {
-                looks.push((now - start).as_secs());
-                pace.listed(QUICK, now);
-            }
-            now += secs(1);
-        }
-        assert_eq!(looks, [0, 2, 6, 14, 30, 60]);
+        let mut pace = pace(Instant::now());
+        assert_eq!(lists(&mut pace, 10, secs(600), |_, _| {}), [0, 2, 6, 14, 30, 60]);
     }
 
     #[test]
     fn a_server_that_runs_is_looked_at_every_two_seconds() {
+        let mut pace = pace(Instant::now());
+        assert_eq!(lists(&mut pace, 10, secs(9), |pace, now| pace.server_ran(false, now)), [0, 2, 4, 6, 8]);
+    }
+
+    #[test]
+    fn one_that_runs_because_its_panes_write_or_that_is_large_is_looked_at_more_rarely() {
+        let mut writing = pace(Instant::now());
+        assert_eq!(lists(&mut writing, 10, secs(9), |pace, now| pace.server_ran(true, now)), [0, 4, 8]);
+        let mut large = pace(Instant::now());
+        assert_eq!(lists(&mut large, 1000, secs(25), |pace, now| pace.server_ran(true, now)), [0, 4, 14, 24]);
+    }
+
+    #[test]
+    fn a_few_hints_are_followed_at_once_but_a_storm_of_them_is_not() {
         let start = Instant::now();
-        let mut pace = pace(start);
-        let looks = (0..100).filter(|n| {
-            let now = start + Duration::from_millis(n * 100);
-            pace.server_ran(now);
-            let due = pace.take(now) == Some(Work::List);
-            if due {
-                pace.listed(QUICK, now);
+        let (mut pace, took) = (pace(start), millis(20));
+        let mut followed = Vec::new();
+        for n in 0..1000 {
+            let now = start + millis(n);
+            pace.want_list();
+            if pace.take(now) == Some(Work::List) {
+                followed.push(n);
+                pace.listed(100, took, now);
             }
-            due
-        });
-        assert_eq!(looks.count(), 5);
-    }
-
-    #[test]
-    fn a_hint_is_followed_at_once_but_a_storm_of_them_is_not() {
-        let start = Instant::now();
-        let mut pace = pace(start);
-        pace.listed(Duration::from_millis(20), start);
-        pace.want_list();
-        assert_eq!(pace.take(start + Duration::from_millis(50)), None, "it rests five times what it took");
-        assert_eq!(pace.take(start + Duration::from_millis(101)), Some(Work::List));
-    }
-
-    #[test]
-    fn reads_come_in_a_burst_and_then_one_a_second() {
-        let start = Instant::now();
-        let mut pace = pace(start);
-        pace.listed(QUICK, start);
-        let mut reads = 0;
-        for n in 2..300 {
-            let now = start + Duration::from_millis(n * 10);
-            pace.net_at = None;
-            pace.want_read(1);
-            reads += u32::from(matches!(pace.take(now), Some(Work::Read(_))));
         }
-        assert_eq!(reads, 10, "eight at once and two more in three seconds");
-        assert!(pace.wake_at() <= start + secs(4));
+        assert_eq!(followed, [0, 10, 20, 320, 330, 340, 640, 650, 660, 960, 970, 980]);
+    }
+
+    #[test]
+    fn a_pane_that_was_quiet_is_read_at_once_and_when_its_burst_is_over() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        for (at, read) in [(100, true), (200, true), (300, false), (3400, true), (3500, true), (3600, false)] {
+            let now = start + millis(at);
+            pace.net_at = None;
+            pace.steady.clear();
+            pace.want_read(1, now);
+            assert_eq!(pace.take(now), read.then(|| Work::Read(vec![1])), "after {at} ms");
+        }
+    }
+
+    #[test]
+    fn panes_that_keep_writing_are_read_together_and_rarely() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        let mut reads = Vec::new();
+        for n in 0..100 {
+            let now = start + millis(n * 100);
+            pace.net_at = None;
+            (1..=20).for_each(|pane| pace.want_read(pane, now));
+            if let Some(Work::Read(panes)) = pace.take(now) {
+                assert_eq!(panes.len(), 20);
+                reads.push(n);
+            }
+        }
+        assert_eq!(reads, [0, 1, 21, 41, 61, 81]);
+    }
+
+    #[test]
+    fn prompt_reads_have_a_limit() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        let reads = (0..300).filter(|n| {
+            let now = start + millis(n * 10);
+            pace.net_at = None;
+            pace.want_read(u32::try_from(*n).unwrap_or_default(), now);
+            matches!(pace.take(now), Some(Work::Read(_)))
+        });
+        assert_eq!(reads.count(), 13, "eight at once and five more in three seconds");
     }
 
     #[test]
     fn a_read_waits_for_its_turn_without_waking_in_between() {
         let start = Instant::now();
         let mut pace = pace(start);
-        pace.listed(QUICK, start);
+        pace.listed(10, QUICK, start);
         pace.reads = 0.0;
-        pace.want_read(3);
-        let wake = pace.wake_at();
-        assert!(wake > start + Duration::from_millis(900), "the next read is a second away");
+        pace.want_read(3, start);
+        assert!(pace.wake_at() > start + millis(400), "the next read is half a second away");
     }
 }

@@ -16,7 +16,7 @@ const RAREST: Duration = Duration::from_secs(30);
 /// From here on a pane counts as settled: a cheap look comes before the one at its whole tree.
 const SETTLED: Duration = Duration::from_secs(8);
 /// A pane that keeps writing gets a cheap look this often.
-const STIR_AGAIN: Duration = Duration::from_millis(300);
+pub(super) const STIR_AGAIN: Duration = Duration::from_millis(300);
 
 /// What was last seen of one pane's processes, and when to look again.
 #[derive(Debug)]
@@ -70,8 +70,8 @@ impl Resident {
     }
 
     /// Whether the whole tree has to be looked at. A cheap look tells whether another job has the terminal, or has
-    /// moved to another directory.
-    pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant) -> bool {
+    /// moved to another directory. A pane that goes on writing gets the next one at `again`.
+    pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant, again: Instant) -> bool {
         let due = self.look_at <= now;
         let stirred = self.stirred && self.stir_from <= now;
         if due && self.step < SETTLED {
@@ -81,7 +81,7 @@ impl Resident {
             return false;
         }
         self.stirred = false;
-        self.stir_from = now + STIR_AGAIN;
+        self.stir_from = again;
         if due {
             self.step = (self.step * 2).min(RAREST);
             self.look_at = now + self.step;
@@ -114,6 +114,9 @@ pub(super) fn look(
     residents: Vec<&mut Resident>,
     now: Instant,
 ) -> Vec<ProcessSighting> {
+    if residents.is_empty() {
+        return Vec::new();
+    }
     let roots: Vec<u32> = residents.iter().map(|r| r.pane_pid).collect();
     let trees = table.trees(&roots);
     let mut changed = Vec::new();

@@ -1,6 +1,7 @@
 //! One observer per tmux server: it follows hints, reads back, and tells the engine.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,13 @@ use super::hooking::Hooking;
 use super::pace::{Pace, Work};
 use super::switchboard::{Notice, Notices, Watch};
 use super::watched::WatchedPanes;
-use super::{Senses, convert, processes};
+use super::{Senses, convert};
 
 /// After a question the server runs on for a moment to see its client off: that is not a change.
 const SEE_OFF: Duration = Duration::from_millis(30);
+
+/// For this long after a pane wrote, its server counts as running because of it.
+const WRITES_ON: Duration = Duration::from_millis(1500);
 
 /// How soon a server that failed to answer is asked again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -37,6 +41,12 @@ pub(super) struct ServerObserver {
     life: Option<Life>,
     stumbles: u32,
     silent: bool,
+    /// A digest of the rows that were last listed.
+    listed: Option<u64>,
+    /// It has run since the last listing, or may have, though the count of its runs no longer shows it.
+    may_have_run: bool,
+    /// When a pane was last seen writing.
+    written_at: Option<Instant>,
     report: watch::Sender<Option<ServerHealth>>,
 }
 
@@ -80,11 +90,14 @@ impl ServerObserver {
             notices,
             own_notices,
             pace,
-            panes: WatchedPanes::default(),
+            panes: WatchedPanes::new(Instant::now()),
             hooking,
             life,
             stumbles: 0,
             silent: false,
+            listed: None,
+            may_have_run: false,
+            written_at: None,
             report,
         };
         (observer, handle, reports)
@@ -136,20 +149,21 @@ impl ServerObserver {
             }
             notice = self.notices.try_recv().ok();
         }
+        if !stirred.is_empty() {
+            self.written_at = Some(now);
+        }
         for pane in stirred {
-            self.pace.want_read(pane);
-            if let Some(resident) = self.panes.resident(pane) {
-                resident.stir();
-            }
+            self.pace.want_read(pane, now);
+            self.panes.stir(pane);
         }
         false
     }
 
     fn absorb(&mut self, notice: Notice, now: Instant) {
         match notice {
-            Notice::AgentEnded(pane) => self.disturb(pane, now),
+            Notice::AgentEnded(pane) => self.panes.disturb(pane, now),
             Notice::PaneEnded(pane) => {
-                self.disturb(pane, now);
+                self.panes.disturb(pane, now);
                 self.pace.want_list();
             }
             Notice::ServerEnded => {
@@ -164,7 +178,8 @@ impl ServerObserver {
             }
             // Most terminals are none of this server's business.
             Notice::Terminals | Notice::Sockets => {
-                if self.has_run() {
+                self.may_have_run |= self.is_being_seen_off();
+                if !self.hooks_tell_of_panes(now) && self.has_run() {
                     self.pace.want_list();
                 }
             }
@@ -172,25 +187,30 @@ impl ServerObserver {
         }
     }
 
-    fn disturb(&mut self, pane: u32, now: Instant) {
-        if let Some(resident) = self.panes.resident(pane) {
-            resident.disturb(now);
-        }
+    /// A server whose panes write runs all the time, and somebody else's terminal says nothing about it: then its new
+    /// panes are left to the hooks.
+    fn hooks_tell_of_panes(&self, now: Instant) -> bool {
+        self.panes_write(now) && self.hooking.as_ref().is_some_and(Hooking::installed)
+    }
+
+    fn panes_write(&self, now: Instant) -> bool {
+        self.written_at.is_some_and(|at| now < at + WRITES_ON)
     }
 
     async fn work(&mut self) -> Fate {
         let now = Instant::now();
         self.count_runs(now);
-        if self.pace.tick(now) && self.tick(now).await {
+        let ticked = self.pace.tick(now);
+        if ticked && self.tick(now).await {
             return Fate::Alive;
         }
-        let fate = match self.pace.take(now) {
+        // Before the server is asked, which may take a while.
+        self.look_at_processes(ticked).await;
+        match self.pace.take(now) {
             Some(Work::List) => self.list().await,
             Some(Work::Read(panes)) => self.read(&panes).await,
             None => Fate::Alive,
-        };
-        self.look_at_processes().await;
-        fate
+        }
     }
 
     /// Once a second, at no cost to the server: is it stopped, has it run? Says whether it cannot be asked now.
@@ -204,8 +224,8 @@ impl ServerObserver {
         }
         if !self.senses.switchboard.reports_output() {
             self.pace.want_list();
-        } else if self.has_run() {
-            self.pace.server_ran(now);
+        } else if self.has_run() | std::mem::take(&mut self.may_have_run) {
+            self.pace.server_ran(self.panes_write(now), now);
         }
         false
     }
@@ -213,7 +233,11 @@ impl ServerObserver {
     fn has_run(&self) -> bool {
         let Some(life) = &self.life else { return true };
         // While it is being seen off nothing can be said: then the net is there for it.
-        life.count_runs_at.is_none() && self.senses.processes.wakeups(life.generation.pid) != life.runs
+        !self.is_being_seen_off() && self.senses.processes.wakeups(life.generation.pid) != life.runs
+    }
+
+    fn is_being_seen_off(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.count_runs_at.is_some())
     }
 
     fn count_runs(&mut self, now: Instant) {
@@ -235,12 +259,21 @@ impl ServerObserver {
         let began = Instant::now();
         match self.tmux.list().await {
             Ok(listing) => {
-                self.pace.listed(began.elapsed(), Instant::now());
+                self.pace.listed(listing.rows.len(), began.elapsed(), Instant::now());
+                // Where something changed, more may have while the server was being seen off.
+                self.may_have_run = self.is_news(&listing);
                 self.listed(listing).await;
                 Fate::Alive
             }
             Err(error) => self.failed(error).await,
         }
+    }
+
+    fn is_news(&mut self, listing: &Listing) -> bool {
+        let mut hasher = DefaultHasher::new();
+        listing.rows.hash(&mut hasher);
+        let digest = hasher.finish();
+        self.listed.replace(digest) != Some(digest)
     }
 
     async fn listed(&mut self, listing: Listing) {
@@ -262,8 +295,10 @@ impl ServerObserver {
         self.panes.follow(&rows, &senses.switchboard, senses.processes.as_ref(), &self.own_notices, Instant::now());
         senses.engine.observe(Observation::Listed { server: self.key.clone(), generation, rows }).await;
         senses.engine.observe(Observation::TargetOutage { target: TargetName::local(), outage: None }).await;
-        if let Some(hooking) = &mut self.hooking {
-            hooking.check(&self.tmux, sessions, new_server).await;
+        if let Some(hooking) = &mut self.hooking
+            && hooking.check(&self.tmux, sessions, new_server).await
+        {
+            self.pace.want_list();
         }
         self.asked();
         self.make_report();
@@ -284,6 +319,8 @@ impl ServerObserver {
     }
 
     async fn read(&mut self, panes: &[u32]) -> Fate {
+        // What is read is less than what may have changed.
+        self.may_have_run |= self.has_run();
         match self.tmux.read(panes).await {
             Ok(listing) => {
                 let generation = convert::generation(&listing.server);
@@ -304,11 +341,15 @@ impl ServerObserver {
         }
     }
 
-    async fn look_at_processes(&mut self) {
-        let (senses, now) = (self.senses.clone(), Instant::now());
-        let due = self.panes.due(senses.processes.as_ref(), now);
-        let Some(life) = self.life.as_ref().filter(|_| !due.is_empty()) else { return };
-        let panes = processes::look(senses.processes.as_ref(), senses.registry, due, now);
+    /// Settled panes are looked at when the second is over, all others when they are due.
+    async fn look_at_processes(&mut self, all: bool) {
+        let now = Instant::now();
+        if !all && self.panes.urgent_at().is_none_or(|at| now < at) {
+            return;
+        }
+        let senses = self.senses.clone();
+        let Some(life) = &self.life else { return };
+        let panes = self.panes.look(senses.processes.as_ref(), senses.registry, now);
         if panes.is_empty() {
             return;
         }

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use agtmux_core::fleet::PaneRow;
+use agtmux_agents::Registry;
+use agtmux_core::fleet::{PaneRow, ProcessSighting};
 use agtmux_core::ids::ProcessRef;
 use agtmux_core::text;
 use agtmux_tmux::platform::ProcessTable;
 
-use super::processes::Resident;
+use super::processes::{self, Resident, STIR_AGAIN};
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
 
 struct Watched {
@@ -23,10 +24,19 @@ struct Watched {
 }
 
 /// Watches begin when a pane is first listed and end with it, or when another process lives in it.
-#[derive(Default)]
-pub(super) struct WatchedPanes(HashMap<u32, Watched>);
+pub(super) struct WatchedPanes {
+    panes: HashMap<u32, Watched>,
+    /// When a pane is worth waking up for. It is kept because there may be a thousand panes and a hundred wake-ups a
+    /// second.
+    urgent_at: Option<Instant>,
+    epoch: Instant,
+}
 
 impl WatchedPanes {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { panes: HashMap::new(), urgent_at: None, epoch: now }
+    }
+
     /// Follows a listing.
     pub(super) fn follow(
         &mut self,
@@ -38,38 +48,66 @@ impl WatchedPanes {
     ) {
         let alive: HashMap<u32, &PaneRow> =
             rows.iter().filter(|r| r.dead.is_none() && r.pid != 0).map(|r| (r.pane.0, r)).collect();
-        self.0.retain(|pane, w| alive.get(pane).is_some_and(|r| r.pid == w.pid && r.tty == w.tty));
+        self.panes.retain(|pane, w| alive.get(pane).is_some_and(|r| r.pid == w.pid && r.tty == w.tty));
         for (pane, row) in alive {
-            self.0.entry(pane).or_insert_with(|| watch(pane, row, board, table, to, now));
+            self.panes.entry(pane).or_insert_with(|| watch(pane, row, board, table, to, now));
         }
+        self.find_urgent();
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.panes.clear();
+        self.urgent_at = None;
     }
 
     pub(super) fn count(&self) -> usize {
-        self.0.len()
+        self.panes.len()
     }
 
-    pub(super) fn resident(&mut self, pane: u32) -> Option<&mut Resident> {
-        self.0.get_mut(&pane).map(|w| &mut w.resident)
+    /// The pane wrote or read.
+    pub(super) fn stir(&mut self, pane: u32) {
+        self.touch(pane, Resident::stir);
     }
 
+    /// Something is known to have changed.
+    pub(super) fn disturb(&mut self, pane: u32, now: Instant) {
+        self.touch(pane, |resident| resident.disturb(now));
+    }
+
+    fn touch(&mut self, pane: u32, how: impl FnOnce(&mut Resident)) {
+        let Some(watched) = self.panes.get_mut(&pane) else { return };
+        how(&mut watched.resident);
+        self.urgent_at = self.urgent_at.into_iter().chain(watched.resident.urgent_at()).min();
+    }
+
+    /// When a pane is worth waking up for. The others wait for the next tick.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
-        self.0.values().filter_map(|w| w.resident.urgent_at()).min()
+        self.urgent_at
     }
 
-    /// The panes whose process trees are due for a look.
-    pub(super) fn due(&mut self, table: &dyn ProcessTable, now: Instant) -> Vec<&mut Resident> {
-        let mut residents: Vec<&mut Resident> = self.0.values_mut().map(|w| &mut w.resident).collect();
-        residents.retain_mut(|resident| resident.is_due(table, now));
-        residents
+    fn find_urgent(&mut self) {
+        self.urgent_at = self.panes.values().filter_map(|w| w.resident.urgent_at()).min();
+    }
+
+    /// Looks at the panes that are due and gives back those in which something is different.
+    pub(super) fn look(&mut self, table: &dyn ProcessTable, registry: &Registry, now: Instant) -> Vec<ProcessSighting> {
+        let again = self.next_round(now);
+        let mut due: Vec<&mut Resident> = self.panes.values_mut().map(|w| &mut w.resident).collect();
+        due.retain_mut(|resident| resident.is_due(table, now, again));
+        let changed = processes::look(table, registry, due, now);
+        self.find_urgent();
+        changed
+    }
+
+    /// Panes that keep writing are looked at together.
+    fn next_round(&self, now: Instant) -> Instant {
+        let rounds = now.saturating_duration_since(self.epoch).as_nanos() / STIR_AGAIN.as_nanos() + 1;
+        self.epoch + STIR_AGAIN * u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
     /// Watches the agents that were found, and no longer those that went.
     pub(super) fn follow_agents(&mut self, board: &Arc<Switchboard>, to: &Notices) {
-        for (pane, watched) in &mut self.0 {
+        for (pane, watched) in &mut self.panes {
             let agent = watched.resident.agent();
             if agent == watched.agent.as_ref().map(|(process, _)| *process) {
                 continue;

@@ -89,7 +89,7 @@ impl Reader {
             Some(Since::Events(events)) => {
                 let resumed = !self.begun;
                 if resumed {
-                    self.assume_known(&inner);
+                    self.assume_known(&inner, &events);
                 }
                 self.position = Some(inner.seq());
                 drop(inner);
@@ -124,10 +124,12 @@ impl Reader {
         out.freeze()
     }
 
-    /// A reader that comes back was shown what its filter accepts, or accepted before it went: removals of either are
-    /// passed on. One too many does no harm.
-    fn assume_known(&mut self, inner: &Inner) {
-        self.known = inner.view.items(self.scope).map(|item| key(&item)).collect();
+    /// A reader that comes back may have been shown anything that is there now or went while it was away: removals of
+    /// either are passed on. One too many does no harm.
+    fn assume_known(&mut self, inner: &Inner, missed: &[Arc<Published>]) {
+        let gone = missed.iter().filter_map(|published| published.event.item.as_ref());
+        let gone = gone.filter(|item| scope_of(item) == self.scope).map(key);
+        self.known = inner.view.items(self.scope).map(|item| key(&item)).chain(gone).collect();
     }
 
     fn pass_on(&mut self, events: &[Arc<Published>]) -> Bytes {

@@ -159,7 +159,9 @@ fn check_target(filter: &Filter) -> Result<(), Refusal> {
     match filter.target() {
         Some(name) if name != TargetName::LOCAL => {
             let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{name}'"));
-            Err(error.with_hint(format!("use '{}', the machine itself: no other target is known", TargetName::LOCAL)).into())
+            Err(error
+                .with_hint(format!("use '{}', the machine itself: no other target is known", TargetName::LOCAL))
+                .into())
         }
         _ => Ok(()),
     }

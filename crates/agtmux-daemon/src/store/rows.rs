@@ -103,10 +103,10 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
         }
         Change::PutPane(record) => put_pane(tx, record, now)?,
         Change::DropPane(key) => {
-            for table in ["states", "panes"] {
-                let sql = format!("DELETE FROM {table} WHERE target_id = ?1 AND server = ?2 AND pane_id = ?3");
-                tx.prepare_cached(&sql)?.execute(pane_params(key).each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
-            }
+            let place = pane_params(key);
+            end_others(tx, place.each_ref().map(String::as_str), None, now)?;
+            tx.prepare_cached("DELETE FROM panes WHERE target_id = ?1 AND server = ?2 AND pane_id = ?3")?
+                .execute(place.each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
         }
         Change::EndRuntime { id, at } => {
             tx.prepare_cached("UPDATE runtimes SET ended_at = ?2 WHERE runtime_id = ?1 AND ended_at IS NULL")?
@@ -144,6 +144,7 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         record.pid,
         now.as_microsecond()
     ])?;
+    end_others(tx, [&target, &server, &pane], record.runtime.as_ref(), now)?;
     let Some(runtime) = &record.runtime else { return Ok(()) };
     tx.prepare_cached(
         "INSERT INTO runtimes (runtime_id, target_id, server, server_pid, server_start, pane_id, pane_epoch, agent_type,
@@ -181,6 +182,21 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         state.since.as_microsecond(),
         now.as_microsecond()
     ])?;
+    Ok(())
+}
+
+/// Runtimes end by a change of their own, but one that could not be written must not bar the way for the next.
+fn end_others(
+    tx: &Transaction<'_>,
+    [target, server, pane]: [&str; 3],
+    current: Option<&Runtime>,
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    let current = current.map(|runtime| runtime.id.as_str());
+    let place = "target_id = ?1 AND server = ?2 AND pane_id = ?3 AND runtime_id IS NOT ?4";
+    tx.prepare_cached(&format!("UPDATE runtimes SET ended_at = ?5 WHERE {place} AND ended_at IS NULL"))?
+        .execute(params![target, server, pane, current, now.as_microsecond()])?;
+    tx.prepare_cached(&format!("DELETE FROM states WHERE {place}"))?.execute(params![target, server, pane, current])?;
     Ok(())
 }
 

@@ -93,9 +93,9 @@ fn what_is_committed_comes_back() {
 fn a_batch_is_there_whole_or_not_at_all() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
-        // Two current runtimes in one pane: the second is refused, and the first with it.
+        // Two runtimes in one life of a pane: the second is refused, and the first with it.
         let outcome = store
-            .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), put_pane(Some(runtime(51, 2)), 2)])
+            .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), put_pane(Some(runtime(51, 1)), 1)])
             .await;
         assert!(outcome.is_err());
         drop(store);
@@ -115,6 +115,25 @@ fn a_pane_has_its_next_runtime_once_the_last_has_ended() {
         let (_store, after) = Store::open(path).expect("opened again");
         let back = after.fleet.pane(&pane_key()).and_then(|p| p.runtime.clone());
         assert_eq!(back.map(|r| r.id), Some(runtime(51, 2).id));
+    });
+}
+
+#[test]
+fn an_end_that_was_not_written_does_not_bar_the_way() {
+    in_temp(async |path| {
+        let (store, _) = Store::open(path).expect("opened");
+        store.commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1)]).await.expect("written");
+        store.commit(vec![put_pane(Some(runtime(51, 2)), 2)]).await.expect("the next one is taken");
+        let current = |path: &Path| {
+            let (_store, after) = Store::open(path).expect("opened again");
+            after.fleet.pane(&pane_key()).expect("the pane").runtime.clone().map(|runtime| runtime.id)
+        };
+        assert_eq!(current(path), Some(runtime(51, 2).id));
+        store.commit(vec![put_pane(None, 3)]).await.expect("written");
+        assert_eq!(current(path), None);
+        store.commit(vec![put_pane(Some(runtime(52, 3)), 3), Change::DropPane(pane_key())]).await.expect("written");
+        store.commit(vec![put_pane(Some(runtime(53, 4)), 4)]).await.expect("also after the pane was dropped");
+        assert_eq!(current(path), Some(runtime(53, 4).id));
     });
 }
 

@@ -131,8 +131,7 @@ mod tests {
     #[test]
     fn a_session_gets_ours_only_where_it_hides_the_global_one() {
         let (hooks, ours) = (hooks(), hooks().command);
-        let shown =
-            |entries: &[(u32, &str)]| Shown { global: Arrays::new(), sessions: [(3, arrays(entries))].into() };
+        let shown = |entries: &[(u32, &str)]| Shown { global: Arrays::new(), sessions: [(3, arrays(entries))].into() };
         assert_eq!(Plan::install(&hooks, &shown(&[(0, "theirs")])).0, [set(Some(3), 4242)]);
         assert_eq!(Plan::install(&hooks, &shown(&[])).0, []);
         let alone = Plan::install(&hooks, &shown(&[(4242, &ours)])).0;

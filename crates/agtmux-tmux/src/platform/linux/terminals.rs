@@ -3,7 +3,8 @@
 //!
 //! A quiet terminal is armed on the prompt queue, which wakes us up. One that just wrote is armed on the patient queue,
 //! which nobody waits for: it is read when the timer comes round. So wake-ups do not grow with the number of busy
-//! terminals. After a round without output the terminal goes back to the prompt queue.
+//! terminals. After a round without output the terminal goes back to the prompt queue, or after a few of them if it has
+//! been writing for a while: one that writes ten times a second misses a round now and then.
 //!
 //! What is written while a watch is disarmed is not seen. Arming it again therefore always ends with one more
 //! [`Signal::Wrote`]: a reader that looks after it sees everything written before, and what comes later gives an event.
@@ -23,7 +24,10 @@ use crate::platform::tty::Terminal;
 pub(super) const REARM: Duration = Duration::from_millis(100);
 
 /// Timers are rounded up to this, so that busy terminals share their wake-ups.
-const STEP: Duration = Duration::from_millis(20);
+const STEP: Duration = Duration::from_millis(50);
+
+/// A terminal that wrote in this many rounds is given as many to go on.
+const LONGEST_HABIT: u8 = 3;
 
 /// How long to wait when the kernel refuses to arm a watch that it granted before.
 const RETRY: Duration = Duration::from_secs(1);
@@ -43,6 +47,8 @@ struct Watched {
     due: Option<Instant>,
     /// There was output since the timer came round last.
     wrote: bool,
+    /// Rounds with output less those without.
+    habit: u8,
     last_wrote: Option<Instant>,
 }
 
@@ -106,6 +112,7 @@ impl Terminals {
             patient: None,
             due: None,
             wrote: false,
+            habit: 0,
             last_wrote: None,
         };
         self.watched.insert(id, watched);
@@ -217,7 +224,8 @@ impl Terminals {
 
     fn rearm(&mut self, inotify: &Inotify, id: Id, now: Instant, signals: &Sender) {
         let Some(watched) = self.watched.get_mut(&id) else { return };
-        let is_busy = std::mem::take(&mut watched.wrote);
+        let wrote = watched.wrote;
+        let is_busy = watched.end_round();
         (watched.prompt, watched.due) = (None, None);
         let armed = self.arm(inotify, id, is_busy);
         let Some(watched) = self.watched.get_mut(&id) else { return };
@@ -226,7 +234,8 @@ impl Terminals {
             self.gone(inotify, id, signals);
             return;
         }
-        if self.report_output {
+        // One that stays on the patient queue was armed all the time: its silence is certain.
+        if self.report_output && (wrote || !is_busy) {
             watched.tell_output(now, signals);
         }
         match armed {
@@ -286,6 +295,15 @@ impl Terminals {
 }
 
 impl Watched {
+    /// Says whether it is to be expected to go on.
+    fn end_round(&mut self) -> bool {
+        self.habit = match std::mem::take(&mut self.wrote) {
+            true => (self.habit + 1).min(LONGEST_HABIT),
+            false => self.habit.saturating_sub(1),
+        };
+        self.habit > 0
+    }
+
     fn tell_output(&mut self, now: Instant, signals: &Sender) {
         self.last_wrote = Some(now);
         signals.send_all(&self.tokens, Signal::Wrote);

@@ -48,6 +48,13 @@ impl Bench {
         self.received()
     }
 
+    /// After a long burst: a few silent rounds, and one last signal.
+    fn comes_to_rest(&mut self, token: Token) {
+        assert_eq!([self.after(REARM), self.after(REARM)], [vec![], vec![]]);
+        assert_eq!(self.after(REARM), [Signal::Wrote(token)]);
+        assert_eq!(self.terminals.next_due(), None);
+    }
+
     fn received(&mut self) -> Vec<Signal> {
         std::iter::from_fn(|| self.signals.try_recv()).collect()
     }
@@ -78,8 +85,7 @@ fn a_steady_writer_gives_one_signal_per_gap() {
         signals += bench.after(MS).len();
     }
     assert_eq!(signals, 1 + 10);
-    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
-    assert_eq!(bench.terminals.next_due(), None);
+    bench.comes_to_rest(A);
     pty.write();
     assert_eq!(bench.handle_events(), []);
     assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
@@ -98,8 +104,23 @@ fn a_busy_terminal_wakes_nobody_up_between_rounds() {
         assert!(bench.inotify.read().is_err(), "nothing to read on the queue that is waited for");
         assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
     }
-    assert_eq!(bench.after(REARM), [Signal::Wrote(A)]);
-    assert_eq!(bench.terminals.next_due(), None);
+    bench.comes_to_rest(A);
+}
+
+#[test]
+fn a_round_missed_now_and_then_wakes_nobody_up_either() {
+    let (mut bench, pty) = (Bench::new(), Pty::open());
+    bench.watch(A, &pty);
+    pty.write();
+    bench.handle_events();
+    for round in 0..20 {
+        let misses = round % 5 == 4;
+        if !misses {
+            pty.write();
+        }
+        assert!(bench.inotify.read().is_err(), "nothing to read on the queue that is waited for");
+        assert_eq!(bench.after(REARM), if misses { vec![] } else { vec![Signal::Wrote(A)] });
+    }
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! How many processes the daemon starts: its `tmux` is a script that counts itself.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::Duration;
+
+use crate::plan::Plan;
+use crate::room::Room;
+use crate::writers::Writers;
+
+/// A daemon that was just started looks at everything several times.
+const WARM_UP: Duration = Duration::from_secs(4);
+
+/// With busy panes.
+pub(crate) fn per_second(room: &mut Room, plan: &Plan) -> f64 {
+    eprintln!("{} panes: counting processes", room.size);
+    let (script, count) = (room.world.home().join("tmux"), room.world.home().join("calls"));
+    let text = format!("#!/bin/sh\nprintf . >> {}\nexec tmux \"$@\"\n", count.display());
+    let written =
+        fs::write(&script, text).and_then(|()| fs::set_permissions(&script, fs::Permissions::from_mode(0o755)));
+    written.expect("the world is writable");
+    room.restart_daemon(&format!("[tmux]\nprogram = '{}'\n", script.display()));
+    let writers = Writers::start(room.busy_panes());
+    thread::sleep(WARM_UP);
+    let calls = || fs::metadata(&count).map_or(0, |meta| meta.len());
+    let before = calls();
+    let window = plan.busy_window * 2;
+    thread::sleep(window);
+    let made = calls() - before;
+    drop(writers);
+    made as f64 / window.as_secs_f64()
+}

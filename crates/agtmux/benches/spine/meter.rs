@@ -1,0 +1,53 @@
+//! CPU time, as exactly as the kernel tells it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::process;
+
+/// Whose CPU time is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Who {
+    Alone(u32),
+    /// With the children that it has waited for.
+    WithChildren(u32),
+}
+
+impl Who {
+    fn used(self) -> Duration {
+        match self {
+            Self::Alone(pid) => own_time(pid),
+            Self::WithChildren(pid) => own_time(pid) + children_time(pid),
+        }
+    }
+}
+
+/// Percent of one core that each of them used while `during` ran.
+pub(crate) fn percent<const N: usize>(who: [Who; N], during: impl FnOnce()) -> [f64; N] {
+    let (start, before) = (Instant::now(), who.map(Who::used));
+    during();
+    let (took, after) = (start.elapsed(), who.map(Who::used));
+    std::array::from_fn(|n| (after[n].saturating_sub(before[n])).as_secs_f64() / took.as_secs_f64() * 100.0)
+}
+
+/// In nanoseconds, where the ticks of `stat` are 10 ms.
+fn own_time(pid: u32) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let nanoseconds = tasks.filter_map(|task| {
+        let schedstat = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        schedstat.split(' ').next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
+}
+
+fn children_time(pid: u32) -> Duration {
+    let with = process::cpu_time_with_children(pid).unwrap_or_default();
+    with.saturating_sub(process::cpu_time(pid).unwrap_or_default())
+}
+
+/// Page faults of the children that it has waited for: no new ones, no new children.
+pub(crate) fn children_faults(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    after_name.split_whitespace().nth(8).and_then(|field| field.parse().ok()).unwrap_or(0)
+}

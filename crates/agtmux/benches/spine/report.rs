@@ -1,0 +1,257 @@
+//! The tables, for the terminal and for `docs/benchmarks.md`.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use crate::lag::{Change, Lag};
+use crate::list::Lists;
+use crate::load::{Busy, Idle};
+use crate::stats::{median, percentile};
+use crate::writers::BUSY_PANES;
+
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) panes: usize,
+    pub(crate) lists: Lists,
+    pub(crate) lags: Vec<Lag>,
+    pub(crate) idle: Option<Idle>,
+    pub(crate) busy: Option<Busy>,
+    pub(crate) busy_calls: Option<f64>,
+}
+
+const INTRODUCTION: &str = "\
+# Benchmarks
+
+What `make bench` measured. Each size is a private tmux server with that many panes in windows of ten; nearly all of them
+sleep, two are shells, three look like agents. Everything that is compared was measured in the same run, in turns;
+figures are medians. A percentage is of one core.
+
+";
+
+const METHOD: &str = "\
+## How it is measured
+
+- **Lists**: wall time of the command from start to end, in turns with one `tmux list-panes -a` that asks for 22 fields.
+- **CPU**: from the kernel's accounts, the daemon's with those of its children. *At rest*: a window of 20 s, a minute after
+  the last change. *Busy*: up to 20 panes that write a line ten times a second. *Naive* is a shell loop that, each second,
+  lists all panes and captures each busy one. Without an observer the daemon is stopped (SIGSTOP); nothing happens then
+  that would make tmux run its hooks.
+- **Processes**: at rest from the page faults of the daemon's children, which stay the same when there are none; busy by
+  a `tmux` that counts its calls, in a phase of its own.
+- **Changes**: from the moment just before the change is ordered to the moment its line comes out of
+  `agtmux watch --format jsonl --all`. Orders go through a control client; titles are printed by a program; agents end by
+  a signal.
+";
+
+pub(crate) fn text(all: &[Measured]) -> String {
+    let goals = goals(all);
+    let mut out = String::from(INTRODUCTION);
+    let _ = writeln!(out, "Machine: {}.\n", machine());
+    out.push_str("| measured | panes | goal | agtmux | baseline | ratio | |\n|---|---|---|---|---|---|---|\n");
+    for goal in &goals {
+        out.push_str(&goal.row());
+    }
+    out.push_str(&missed(&goals));
+    out.push_str(&changes(all));
+    out.push_str(METHOD);
+    out
+}
+
+pub(crate) fn write(text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
+    fs::write(&path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+struct Goal {
+    what: &'static str,
+    panes: usize,
+    goal: String,
+    measured: String,
+    baseline: String,
+    ratio: String,
+    met: Option<bool>,
+}
+
+impl Goal {
+    fn row(&self) -> String {
+        let met = match self.met {
+            Some(true) => "met",
+            Some(false) => "**missed**",
+            None => "",
+        };
+        let Self { what, panes, goal, measured, baseline, ratio, .. } = self;
+        format!("| {what} | {panes} | {goal} | {measured} | {baseline} | {ratio} | {met} |\n")
+    }
+}
+
+fn goals(all: &[Measured]) -> Vec<Goal> {
+    let rows: [fn(&Measured) -> Option<Goal>; 9] =
+        [list_all, list_agents, idle_daemon, busy_daemon, idle_server, busy_server, idle_processes, lag, memory];
+    let calls = all.iter().filter_map(busy_processes);
+    let mut goals: Vec<Goal> = rows.iter().flat_map(|row| all.iter().filter_map(row)).collect();
+    goals.extend(calls);
+    goals
+}
+
+fn list_all(m: &Measured) -> Option<Goal> {
+    Some(list_goal(m, "`list panes --all --json`, p50", m.lists.all))
+}
+
+fn list_agents(m: &Measured) -> Option<Goal> {
+    Some(list_goal(m, "`list panes --json`, p50", m.lists.agents))
+}
+
+fn list_goal(m: &Measured, what: &'static str, took: f64) -> Goal {
+    let ratio = took / m.lists.tmux;
+    let allowed = if m.panes < 100 { 2.0 } else { 1.0 };
+    Goal {
+        what,
+        panes: m.panes,
+        goal: if m.panes < 100 { "2x of tmux".into() } else { "under 1x of tmux".into() },
+        measured: format!("{took:.1} ms"),
+        baseline: format!("tmux {:.1} ms", m.lists.tmux),
+        ratio: format!("{ratio:.2}x"),
+        met: Some(ratio <= allowed),
+    }
+}
+
+fn idle_daemon(m: &Measured) -> Option<Goal> {
+    let idle = m.idle.as_ref()?;
+    Some(cpu_goal(m, "daemon and children, at rest", 0.1, idle.ours.observer, idle.naive.observer))
+}
+
+fn busy_daemon(m: &Measured) -> Option<Goal> {
+    let busy = m.busy.as_ref()?;
+    Some(cpu_goal(m, "daemon and children, busy", 0.5, busy.ours.observer, busy.naive.observer))
+}
+
+fn cpu_goal(m: &Measured, what: &'static str, goal: f64, ours: f64, naive: f64) -> Goal {
+    Goal {
+        what,
+        panes: m.panes,
+        goal: format!("{goal} %"),
+        measured: format!("{ours:.2} %"),
+        baseline: format!("naive {naive:.2} %"),
+        ratio: format!("{:.3}x", ours / naive),
+        met: Some(ours <= goal),
+    }
+}
+
+fn idle_server(m: &Measured) -> Option<Goal> {
+    let idle = m.idle.as_ref()?;
+    Some(server_goal(m, "added to the tmux server, at rest", 0.0, idle.ours.server, idle.naive.server))
+}
+
+fn busy_server(m: &Measured) -> Option<Goal> {
+    let busy = m.busy.as_ref()?;
+    Some(server_goal(m, "added to the tmux server, busy", busy.none.server, busy.ours.server, busy.naive.server))
+}
+
+fn server_goal(m: &Measured, what: &'static str, own: f64, ours: f64, naive: f64) -> Goal {
+    let (added, naive_added, allowed) = (ours - own, naive - own, (own * 0.05).max(0.2));
+    Goal {
+        what,
+        panes: m.panes,
+        goal: format!("{allowed:.2} %"),
+        measured: format!("{added:+.2} %"),
+        baseline: format!("own {own:.2} %, naive {naive_added:+.2} %"),
+        ratio: if own > 0.0 { format!("{:.3}x of its own", ours / own) } else { String::new() },
+        met: Some(added <= allowed),
+    }
+}
+
+fn idle_processes(m: &Measured) -> Option<Goal> {
+    let idle = m.idle.as_ref()?;
+    Some(Goal {
+        what: "processes started, at rest",
+        panes: m.panes,
+        goal: "0".into(),
+        measured: if idle.spawned { "some".into() } else { "0".into() },
+        baseline: "naive 2/s".into(),
+        ratio: String::new(),
+        met: Some(!idle.spawned),
+    })
+}
+
+fn busy_processes(m: &Measured) -> Option<Goal> {
+    let calls = m.busy_calls?;
+    let naive = BUSY_PANES.min(m.panes) + 2;
+    Some(Goal {
+        what: "processes started, busy",
+        panes: m.panes,
+        goal: String::new(),
+        measured: format!("{calls:.1}/s"),
+        baseline: format!("naive up to {naive}/s"),
+        ratio: String::new(),
+        met: None,
+    })
+}
+
+fn lag(m: &Measured) -> Option<Goal> {
+    let all: Vec<f64> = m.lags.iter().map(|lag| lag.millis).collect();
+    let p95 = percentile(&all, 0.95);
+    Some(Goal {
+        what: "a change to `agtmux watch`, p95",
+        panes: m.panes,
+        goal: "50 ms".into(),
+        measured: format!("{p95:.0} ms"),
+        baseline: format!("p50 {:.0} ms, {} changes", median(&all), all.len()),
+        ratio: String::new(),
+        met: Some(p95 <= 50.0),
+    })
+}
+
+fn memory(m: &Measured) -> Option<Goal> {
+    let mebibytes = m.idle.as_ref()?.memory as f64 / f64::from(1 << 20);
+    Some(Goal {
+        what: "memory of the daemon",
+        panes: m.panes,
+        goal: "30 MB".into(),
+        measured: format!("{mebibytes:.1} MB"),
+        baseline: String::new(),
+        ratio: String::new(),
+        met: Some(mebibytes <= 30.0),
+    })
+}
+
+fn missed(goals: &[Goal]) -> String {
+    let missed: Vec<String> = goals
+        .iter()
+        .filter(|goal| goal.met == Some(false))
+        .map(|goal| format!("- {} with {} panes: {} (goal {})\n", goal.what, goal.panes, goal.measured, goal.goal))
+        .collect();
+    if missed.is_empty() {
+        "\nEvery goal is met.\n\n".into()
+    } else {
+        format!("\nGoals missed:\n\n{}\n", missed.concat())
+    }
+}
+
+fn changes(all: &[Measured]) -> String {
+    let mut out = String::from("## From a change to its line, p50 / p95 in ms\n\n| change |");
+    for m in all {
+        let _ = write!(out, " {} panes |", m.panes);
+    }
+    let _ = writeln!(out, "\n|---|{}", "---|".repeat(all.len()));
+    for change in Change::ROUND {
+        let _ = write!(out, "| {} |", change.name());
+        for m in all {
+            let of_kind: Vec<f64> = m.lags.iter().filter(|l| l.change == change).map(|l| l.millis).collect();
+            let _ = write!(out, " {:.0} / {:.0} |", median(&of_kind), percentile(&of_kind, 0.95));
+        }
+        out.push('\n');
+    }
+    out.push('\n');
+    out
+}
+
+/// Nothing that would tell whose machine it is.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
+    let tmux = std::process::Command::new("tmux").arg("-V").output().map(|output| output.stdout).unwrap_or_default();
+    let tmux = String::from_utf8_lossy(&tmux).trim().to_owned();
+    format!("{cores} cores, Linux {}, {tmux}", kernel.join("."))
+}

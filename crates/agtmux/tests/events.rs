@@ -1,0 +1,476 @@
+//! The stream of changes: nothing is missed, nothing comes twice, and nobody who does not read harms the others.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_http.rs"]
+mod http;
+#[path = "support/trial_random.rs"]
+mod random;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use agtmux::{SOON, health, kill, list, pid, soak, start, stop, wait_for_panes, world};
+use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use http::{Event, Events, begin, connect, get, request, send, send_noise};
+use random::Chance;
+
+/// Windows that can be renamed all at once.
+fn windows(server: &TmuxServer, count: usize) {
+    let begin = ["start-server", ";", "set-option", "-g", "automatic-rename", "off", ";", "new-session", "-d"];
+    server.run(&[&begin[..], &["-x", "80", "-y", "24", "-s", "work", "cat"]].concat());
+    for _ in 1..count {
+        server.run(&["new-window", "-d", "-t", "=work:", "cat"]);
+    }
+}
+
+/// Renames every window in one call.
+fn rename_all(server: &TmuxServer, count: usize, name: &str) {
+    let targets: Vec<String> = (0..count).map(|n| format!("=work:{n}")).collect();
+    let renames = targets.iter().flat_map(|target| [";", "rename-window", "-t", target, name]);
+    let command: Vec<&str> = renames.skip(1).collect();
+    server.run(&command);
+}
+
+#[track_caller]
+fn seq(world: &World) -> u64 {
+    health(world)["seq"].as_u64().expect("a number")
+}
+
+/// Waits until nothing more is published, and gives the last number.
+#[track_caller]
+fn quiet(world: &World, server: &TmuxServer) -> u64 {
+    let panes = agtmux::true_pane_ids(server);
+    wait_for_panes(world, server.name(), &panes);
+    let mut last = (seq(world), 0);
+    wait_for("a moment without changes", SOON, || {
+        let now = seq(world);
+        last = if now == last.0 { (now, last.1 + 1) } else { (now, 0) };
+        if last.1 > 20 { Ok(now) } else { Err(last) }
+    })
+}
+
+/// What an event says, as far as two readers must agree.
+fn essence(event: &Event) -> (u64, Option<String>, String) {
+    (event.seq(), event.kind.clone(), event.data["item"]["identity"].to_string())
+}
+
+#[track_caller]
+fn up_to(events: &Events, last: u64) -> Vec<Event> {
+    events.until(&format!("event {last}"), |event| event.seq() >= last)
+}
+
+#[test]
+fn every_number_is_told_once_in_order() {
+    let world = world();
+    let server = world.tmux("default");
+    windows(&server, 10);
+    start(&world);
+    quiet(&world, &server);
+    let readers = ["panes", "windows", "sessions"]
+        .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
+    let begun = readers.each_ref().map(|reader| reader.snapshot().1);
+    let from = *begun.iter().max().expect("three");
+    for round in 0..10 {
+        rename_all(&server, 10, &format!("round-{round}"));
+        server.run(&["new-session", "-d", "-s", &format!("session-{round}"), "cat"]);
+    }
+    let last = quiet(&world, &server);
+    let mut told = BTreeMap::new();
+    for event in readers.iter().flat_map(|reader| heard_by(reader, last)).filter(|event| event.seq() > from) {
+        let before = told.insert(event.seq(), essence(&event));
+        assert!(before.is_none(), "{before:?} and {event:?} have one number");
+        assert_eq!(event.id, Some(event.seq()));
+    }
+    let numbers: Vec<u64> = told.keys().copied().collect();
+    assert_eq!(numbers, (from + 1..=last).collect::<Vec<_>>(), "every number, once");
+}
+
+/// Everything that a reader has up to this number. Numbers of other scopes are not among it.
+#[track_caller]
+fn heard_by(reader: &Events, last: u64) -> Vec<Event> {
+    let mut heard = Vec::new();
+    while let Some(event) = reader.next_within(Duration::from_secs(1)) {
+        heard.push(event);
+        if heard.last().is_some_and(|event| event.seq() >= last) {
+            break;
+        }
+    }
+    assert!(heard.is_sorted_by(|a, b| a.seq() < b.seq()), "in order");
+    heard
+}
+
+#[test]
+fn whoever_comes_back_gets_what_was_missed_and_no_more() {
+    let world = world();
+    let server = world.tmux("default");
+    windows(&server, 6);
+    server.run(&["new-session", "-d", "-s", "untouched", "cat"]);
+    start(&world);
+    quiet(&world, &server);
+    let steady = Events::open(&world.socket(), "?all=true", None);
+    steady.snapshot();
+    let passing = Events::open(&world.socket(), "?all=true", None);
+    let (items, _) = passing.snapshot();
+    assert_eq!(items.len(), 7);
+    rename_all(&server, 6, "before");
+    let left_at = passing.until("some events", |event| event.is("upsert")).pop().and_then(|event| event.id);
+    drop(passing);
+
+    // Something of every kind while it is away: gone, changed, changed and gone, new, new and gone.
+    server.run(&["kill-session", "-t", "=untouched"]);
+    quiet(&world, &server);
+    rename_all(&server, 6, "while away");
+    server.run(&["kill-window", "-t", "=work:5"]);
+    server.run(&["new-window", "-t", "=work:", "cat"]);
+    quiet(&world, &server);
+    server.run(&["kill-window", "-t", "=work:5"]);
+    server.run(&["new-session", "-d", "-s", "more", "cat"]);
+    quiet(&world, &server);
+    let back = Events::open(&world.socket(), "?all=true", left_at);
+    rename_all(&server, 5, "after");
+    server.run(&["kill-session", "-t", "=more"]);
+    quiet(&world, &server);
+    let after = |events: Vec<Event>| -> Vec<_> {
+        events.iter().map(essence).filter(|(seq, ..)| Some(*seq) > left_at).collect()
+    };
+    let is_end = |event: &Event| event.is("remove") && event.data["item"]["identity"]["session_name"] == "more";
+    let missed = after(back.until("the last removal", is_end));
+    assert_eq!(missed, after(steady.until("the last removal", is_end)));
+    assert_eq!(missed.iter().filter(|(_, kind, _)| kind.as_deref() == Some("remove")).count(), 4);
+}
+
+#[test]
+fn a_number_that_is_too_old_or_of_the_future_starts_over() {
+    let world = world();
+    let server = world.tmux("default");
+    windows(&server, 3);
+    start(&world);
+    let first = Events::open(&world.socket(), "?all=true", None);
+    let (_, of_last_life) = first.snapshot();
+    agtmux::agtmux(&world, &["daemon", "restart"]);
+    quiet(&world, &server);
+    for unknown in [of_last_life, 0, seq(&world) + 1_000_000, u64::MAX] {
+        let events = Events::open(&world.socket(), "?all=true", Some(unknown));
+        let reset = events.next().expect("a stream");
+        assert!(reset.is("reset") && reset.data["item"].is_null(), "{unknown}: {reset:?}");
+        let (items, last) = events.snapshot();
+        assert_eq!((items.len(), items.iter().all(|item| item.is("snapshot"))), (3, true), "{items:?}");
+        rename_all(&server, 1, &format!("after {unknown}"));
+        let next = up_to(&events, last + 1);
+        assert!(next[0].is("upsert"), "the stream goes on: {next:?}");
+    }
+    // Where it stands now, nothing is missing.
+    let current = quiet(&world, &server);
+    let events = Events::open(&world.socket(), "?all=true", Some(current));
+    rename_all(&server, 1, "the next");
+    assert!(events.next().is_some_and(|event| event.is("upsert") && event.seq() > current));
+}
+
+#[test]
+fn numbers_grow_over_restarts() {
+    let world = world();
+    let server = world.tmux("default");
+    windows(&server, 2);
+    start(&world);
+    let mut last = 0;
+    for life in 0..4 {
+        rename_all(&server, 2, &format!("life-{life}"));
+        let events = Events::open(&world.socket(), "?all=true", None);
+        let (_, begun) = events.snapshot();
+        assert!(begun >= last, "{begun} after {last}");
+        rename_all(&server, 2, &format!("life-{life}-again"));
+        let next = events.until("a change", |event| event.is("upsert")).pop().expect("one").seq();
+        assert!(next > last, "{next} after {last}");
+        last = quiet(&world, &server);
+        if life % 2 == 0 {
+            kill(pid(&world));
+        } else {
+            stop(&world);
+        }
+        start(&world);
+    }
+}
+
+#[test]
+fn a_reader_that_stalls_harms_nobody() {
+    let world = world();
+    let server = world.tmux("default");
+    let (count, rounds) = if soak() { (100, 400) } else { (60, 90) };
+    windows(&server, count);
+    let daemon = start(&world);
+    quiet(&world, &server);
+    let memory_before = process::resident_memory(daemon).expect("alive");
+    let stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
+    let crowd = if soak() { 190 } else { 20 };
+    let _crowd: Vec<Events> = (0..crowd).map(|_| Events::open(&world.socket(), "?all=true", None)).collect();
+    let readers = ["panes", "panes", "windows", "sessions"]
+        .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
+    let from = readers.each_ref().map(|reader| reader.snapshot().1).into_iter().max().expect("some");
+    let mut heard: [Vec<Event>; 4] = Default::default();
+    let mut most = 0;
+    for round in 0..rounds {
+        let name = format!("round-{round}");
+        rename_all(&server, count, &name);
+        // The next round begins when this one was told: then none of them falls together with another.
+        heard[0].extend(readers[0].until(&name, |event| event.is("upsert")));
+        wait_for_name(&readers[2], &mut heard[2], &name, count);
+        most = most.max(process::resident_memory(daemon).expect("alive"));
+    }
+    let last = quiet(&world, &server);
+    for (reader, heard) in readers.iter().zip(&mut heard) {
+        heard.extend(heard_by(reader, last));
+        assert!(!heard.iter().any(|event| event.is("reset")), "whoever reads is never reset");
+    }
+    assert_complete(&heard, from, last);
+    let megabytes = |bytes: u64| bytes / (1 << 20);
+    println!("{} events; memory {} MB, at most {} MB", last - from, megabytes(memory_before), megabytes(most));
+    assert!(most < memory_before + (120 << 20), "memory went from {memory_before} to {most}");
+    assert!(last - from > 8192, "enough for the stalled ones to be left behind: {}", last - from);
+    for stream in stalled {
+        assert_left_behind(stream);
+    }
+    assert_eq!(pid(&world), daemon);
+}
+
+/// Reads until all windows have this name.
+#[track_caller]
+fn wait_for_name(reader: &Events, heard: &mut Vec<Event>, name: &str, count: usize) {
+    let named = |event: &Event| event.data["item"]["window_name"] == name;
+    let mut missing = count;
+    while missing > 0 {
+        let event = reader.next().expect("the stream goes on");
+        missing -= usize::from(named(&event));
+        heard.push(event);
+    }
+}
+
+/// Two readers of the same agree, and all together have every number.
+#[track_caller]
+fn assert_complete(heard: &[Vec<Event>; 4], from: u64, last: u64) {
+    let later =
+        |events: &Vec<Event>| -> Vec<_> { events.iter().map(essence).filter(|(seq, ..)| *seq > from).collect() };
+    let [panes, the_same, windows, sessions] = heard.each_ref().map(later);
+    assert_eq!(panes, the_same);
+    let mut numbers: Vec<u64> = [panes, windows, sessions].concat().into_iter().map(|(seq, ..)| seq).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (from + 1..=last).collect::<Vec<_>>(), "every number, once");
+}
+
+/// It was dropped, or it is told to start over.
+#[track_caller]
+fn assert_left_behind(stream: UnixStream) {
+    let events = Events::read(stream);
+    let mut seen = 0;
+    while let Some(event) = events.next() {
+        seen += 1;
+        if event.is("reset") {
+            let (items, _) = events.snapshot();
+            assert!(!items.is_empty() && items.iter().all(|item| item.is("snapshot")));
+            return;
+        }
+    }
+    assert!(seen < 8192, "it was dropped before it had everything");
+}
+
+#[test]
+fn a_reader_that_never_reads_is_dropped_in_the_end() {
+    if !soak() {
+        println!("skipped: takes half a minute; set AGTMUX_SOAK");
+        return;
+    }
+    let world = world();
+    let server = world.tmux("default");
+    windows(&server, 60);
+    let daemon = start(&world);
+    quiet(&world, &server);
+    let sockets = || process::open_fds(daemon).len();
+    let before = sockets();
+    let _stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
+    wait_until("ten more connections", SOON, || sockets() >= before + 10);
+    let mut round = 0;
+    wait_until("the ten to be dropped", Duration::from_secs(120), || {
+        round += 1;
+        rename_all(&server, 60, &format!("round-{round}"));
+        sockets() <= before
+    });
+}
+
+#[test]
+fn a_pane_that_leaves_the_filter_is_taken_away() {
+    let world = world();
+    let server = world.tmux("default");
+    let agent = world.stand_in("claude");
+    // A shell that runs the agent once and goes on without it.
+    server.new_session("work", &format!("sh -c \"$(printf '%s' \"{agent}\")\"; exec cat"));
+    server.new_session("other", &world.stand_in("codex"));
+    start(&world);
+    let queries = ["", "?agent=claude", "?state=unknown&session=work", "?target_session=host/work"];
+    let readers = queries.map(|query| {
+        let events = Events::open(&world.socket(), query, None);
+        wait_for_agent(&events);
+        events
+    });
+    let resume_at = seq(&world);
+    server.run(&["send-keys", "-t", "=work:", "C-d"]);
+    for (reader, query) in readers.iter().zip(queries) {
+        let seen = reader.until(&format!("the removal from '{query}'"), |event| event.is("remove"));
+        assert_eq!(seen.last().map(Event::pane), Some("%0"), "{seen:?}");
+    }
+    // Also for one who was away meanwhile.
+    let back = Events::open(&world.socket(), "?agent=claude", Some(resume_at));
+    assert_eq!(back.until("the removal", |event| event.is("remove")).last().map(Event::pane), Some("%0"));
+    let fresh = Events::open(&world.socket(), "?agent=claude", None);
+    assert_eq!(fresh.snapshot().0.len(), 0);
+    assert_eq!(list(&world)["items"].as_array().map(Vec::len), Some(2), "the pane itself is still there");
+}
+
+#[track_caller]
+fn wait_for_agent(events: &Events) {
+    let has_agent = |event: &Event| event.pane() == "%0" && event.data["item"]["agent_type"] == "claude";
+    events.until("the agent", |event| has_agent(event) && event.data["item"]["identity"]["session_name"] == "work");
+}
+
+#[test]
+fn a_pane_that_goes_is_taken_away_also_from_those_who_were_away() {
+    let world = world();
+    let server = world.tmux("default");
+    server.new_session("work", &world.stand_in("claude"));
+    server.new_session("stays", "cat");
+    start(&world);
+    let events = Events::open(&world.socket(), "", None);
+    wait_for_agent(&events);
+    drop(events);
+    let left_at = seq(&world);
+    server.run(&["kill-session", "-t", "=work"]);
+    wait_for_panes(&world, "default", &["%1".into()]);
+    let back = Events::open(&world.socket(), "", Some(left_at));
+    let seen = back.until("the removal", |event| event.is("remove"));
+    assert_eq!(seen.last().map(Event::pane), Some("%0"), "{seen:?}");
+}
+
+#[test]
+fn what_cannot_be_understood_is_refused_with_a_reason() {
+    let world = world();
+    start(&world);
+    let socket = world.socket();
+    let bad = [
+        ("/v1/panes?colour=red", 400, "E_BAD_REQUEST"),
+        ("/v1/panes?state=busy", 400, "E_BAD_REQUEST"),
+        ("/v1/panes?all=maybe", 400, "E_BAD_REQUEST"),
+        ("/v1/panes?target_session=nosession", 400, "E_BAD_REQUEST"),
+        ("/v1/panes?target_session=host/a&session=b", 400, "E_BAD_REQUEST"),
+        ("/v1/windows?agent=claude", 400, "E_BAD_REQUEST"),
+        ("/v1/events?scope=everything", 400, "E_BAD_REQUEST"),
+        ("/v1/events?last_event_id=soon", 400, "E_BAD_REQUEST"),
+        ("/v1/events?last_event_id=-1", 400, "E_BAD_REQUEST"),
+        ("/v1/sessions?group_by=colour", 400, "E_BAD_REQUEST"),
+        ("/v1/panes?target=mars", 404, "E_TARGET_NOT_FOUND"),
+        ("/v1/events?target=mars", 404, "E_TARGET_NOT_FOUND"),
+        ("/v1/nothing", 404, "E_NOT_FOUND"),
+        ("/", 404, "E_NOT_FOUND"),
+        ("/v1/panes/../../etc/passwd", 404, "E_NOT_FOUND"),
+        ("/v1/%2e%2e%2fpanes", 404, "E_NOT_FOUND"),
+    ];
+    for (path, status, code) in bad {
+        assert_refusal(&get(&socket, path), path, status, code);
+    }
+    for method in ["POST", "PUT", "DELETE", "PATCH"] {
+        let answer = send(&socket, &request(method, "/v1/panes", "content-length: 0\r\n")).expect("an answer");
+        assert_refusal(&answer, method, 405, "E_METHOD");
+    }
+    let answer = send(&socket, &request("GET", "/v1/events", "last-event-id: soon\r\n")).expect("an answer");
+    assert_refusal(&answer, "Last-Event-ID", 400, "E_BAD_REQUEST");
+}
+
+#[track_caller]
+fn assert_refusal(answer: &http::Answer, what: &str, status: u16, code: &str) {
+    let told = answer.json();
+    assert_eq!((answer.status, &told["code"]), (status, &code.into()), "{what}: {told}");
+    assert!(told["message"].as_str().is_some_and(|message| !message.is_empty()), "{what}: {told}");
+    assert!(told["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{what}: {told}");
+    assert!(
+        answer.head.contains("agtmux-api: 1") && answer.head.contains("application/json"),
+        "{what}: {}",
+        answer.head
+    );
+}
+
+#[test]
+fn garbage_and_floods_are_survived() {
+    let world = world();
+    world.tmux("default").new_session("work", "cat");
+    let daemon = start(&world);
+    wait_for_panes(&world, "default", &["%0".into()]);
+    let before = process::resident_memory(daemon).expect("alive");
+    let socket = world.socket();
+    let mut chance = Chance::new();
+    for _ in 0..if soak() { 2000 } else { 100 } {
+        let length = chance.below(4000);
+        let noise: Vec<u8> = (0..length).map(|_| u8::try_from(chance.below(256)).expect("a byte")).collect();
+        send_noise(&socket, &noise);
+        send_noise(&socket, &[b"GET /v1/panes HTTP/1.1\r\n", noise.as_slice()].concat());
+    }
+    let long = "x".repeat(4 << 20);
+    for endless in [
+        format!("GET /{long} HTTP/1.1\r\n\r\n"),
+        format!("GET /v1/panes?session={long} HTTP/1.1\r\nhost: x\r\n\r\n"),
+        format!("GET /v1/panes HTTP/1.1\r\nhost: x\r\nlong: {long}\r\n\r\n"),
+        format!("GET /v1/panes HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100_000)),
+        long.clone(),
+    ] {
+        if let Some(answer) = send_noise(&socket, endless.as_bytes()) {
+            assert!((400..500).contains(&answer.status), "{}", answer.head);
+        }
+    }
+    flood_with_body(&socket, 100 << 20);
+    let half = hold_half_a_request(&socket, 300);
+    assert_eq!(agtmux::pane_ids(&list(&world), "default"), ["%0"], "others are served meanwhile");
+    drop(half);
+    let after = process::resident_memory(daemon).expect("alive");
+    println!("memory {} MB before, {} MB after", before >> 20, after >> 20);
+    assert!(after < before + (50 << 20), "memory went from {before} to {after}");
+    assert_eq!(pid(&world), daemon);
+    assert_eq!(health(&world)["status"], "ok");
+}
+
+/// A body that nobody asked for. It may be cut off at any time.
+fn flood_with_body(socket: &std::path::Path, size: usize) {
+    let mut stream = connect(socket);
+    let head = format!("POST /v1/panes HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n");
+    let block = vec![b'x'; 1 << 16];
+    let mut sent = 0;
+    let mut broken = stream.write_all(head.as_bytes()).is_err();
+    while !broken && sent < size {
+        broken = stream.write_all(&block).is_err();
+        sent += block.len();
+    }
+}
+
+fn hold_half_a_request(socket: &std::path::Path, count: usize) -> Vec<UnixStream> {
+    let hold = |_| {
+        let mut stream = connect(socket);
+        stream.write_all(b"GET /v1/panes HTTP/1.1\r\nhost:").expect("the daemon takes it");
+        stream
+    };
+    (0..count).map(hold).collect()
+}
+
+#[test]
+fn it_ends_in_time_whoever_is_connected() {
+    let world = world();
+    world.tmux("default").new_session("work", "cat");
+    start(&world);
+    let half = hold_half_a_request(&world.socket(), 5);
+    let stalled: Vec<UnixStream> = (0..5).map(|_| begin(&world.socket(), "?all=true", None)).collect();
+    let reader = Events::open(&world.socket(), "?all=true", None);
+    reader.snapshot();
+    // `daemon stop` fails when it takes too long.
+    stop(&world);
+    while let Some(event) = reader.next() {
+        assert!(!event.is("reset"), "{event:?}");
+    }
+    drop((half, stalled));
+}

@@ -1,0 +1,265 @@
+//! Names, titles and paths that want to be rows, commands or escape sequences stay what they are.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_terminal.rs"]
+mod terminal;
+#[path = "support/trial_texts.rs"]
+mod texts;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use agtmux::{SOON, items, run, world};
+use agtmux_core::text;
+use agtmux_testkit::{Pane, TmuxServer, World, wait_for};
+use serde_json::Value;
+use terminal::printed_on_terminal;
+use texts::{TEXTS, assert_harmless, unexpanded, word};
+
+/// Goes to its directory, sets its title and becomes a program with a name of its own.
+const RESIDENT: &str =
+    r#"cd -- "$1" && printf '\033]2;%s\033\\' "$2" && exec "$3" -c 'while read -r line; do :; done'"#;
+
+/// A world in which everything is called something bad.
+struct Hostile {
+    world: World,
+    server: TmuxServer,
+    locale: &'static str,
+}
+
+impl Hostile {
+    fn new(server: &str, locale: &'static str) -> Self {
+        let world = world();
+        let server = world.tmux(server);
+        Self { world, server, locale }
+    }
+
+    /// Made by whoever takes a text for a command.
+    fn mark(&self) -> PathBuf {
+        self.world.dir().join("executed")
+    }
+
+    fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("MARK", self.mark()).env("LC_ALL", self.locale)
+    }
+
+    #[track_caller]
+    fn tmux(&self, args: &[&OsStr]) {
+        let done = run(self.prepare(self.server.command().args(args)));
+        assert_eq!(done.code, Some(0), "tmux {args:?}: {}", done.stderr);
+    }
+
+    fn agtmux(&self, args: &[&str]) -> Command {
+        let mut command = self.world.agtmux();
+        self.prepare(command.args(args));
+        command
+    }
+
+    #[track_caller]
+    fn list(&self, what: &str) -> Value {
+        run(&mut self.agtmux(&["list", what, "--all", "--json"])).json()
+    }
+
+    /// A session, window, title, directory and program by this name.
+    fn settle(&self, name: &[u8], title: &[u8]) {
+        let dir = self.world.home().join("dirs").join(OsStr::from_bytes(name));
+        fs::create_dir_all(&dir).expect("any name will do");
+        let program = self.world.home().join(OsStr::from_bytes(name));
+        let copied = run(self.world.command("cp").arg("/bin/sh").arg(&program));
+        assert_eq!(copied.code, Some(0), "{}", copied.stderr);
+        let (session, words) = (unexpanded(name), [dir.as_os_str(), OsStr::from_bytes(title), program.as_os_str()]);
+        let words = words.map(|argument| word(argument.as_bytes()));
+        let mut args: Vec<&OsStr> = ["new-session", "-d", "-x", "80", "-y", "24", "-s"].map(OsStr::new).to_vec();
+        args.extend([&session, OsStr::new("-n"), &session, OsStr::new("--")]);
+        args.extend(["sh", "-c", RESIDENT, "sh"].map(OsStr::new));
+        args.extend(words.iter().map(|word| word.as_os_str()));
+        self.tmux(&args);
+    }
+
+    #[track_caller]
+    fn assert_nothing_was_executed(&self) {
+        assert!(!self.mark().exists(), "somebody took a text for a command");
+    }
+
+    /// Waits until agtmux says of every pane what tmux says.
+    #[track_caller]
+    fn wait_for_agreement(&self) -> Vec<Pane> {
+        wait_for("agtmux to agree with tmux", SOON, || {
+            let (panes, listing) = (self.server.panes(), self.list("panes"));
+            let truth: BTreeMap<String, _> = panes.iter().map(|pane| (pane.pane_id.clone(), of_tmux(pane))).collect();
+            let said: BTreeMap<String, _> = items(&listing).iter().map(of_json).collect();
+            if truth == said && items(&listing).len() == panes.len() { Ok(panes) } else { Err((truth, said)) }
+        })
+    }
+}
+
+type Claim = [String; 4];
+
+fn of_tmux(pane: &Pane) -> Claim {
+    [
+        pane.window_id.clone(),
+        text::from_bytes(&pane.session_name),
+        text::from_bytes(&pane.title),
+        text::from_bytes(&pane.cwd),
+    ]
+}
+
+fn of_json(item: &Value) -> (String, Claim) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let identity = &item["identity"];
+    let claim = [&identity["window_id"], &identity["session_name"], &item["title"], &item["cwd"]];
+    (text(&identity["pane_id"]), claim.map(text))
+}
+
+#[test]
+fn texts_are_neither_rows_nor_commands_nor_escapes() {
+    let hostile = Hostile::new("default", "C.UTF-8");
+    for name in TEXTS {
+        hostile.settle(name, name);
+    }
+    let panes = hostile.wait_for_agreement();
+    assert_eq!(panes.len(), TEXTS.len(), "one pane for each");
+    assert_windows_agree(&hostile);
+    assert_directories_survive(&hostile);
+    assert_programs_are_named(&hostile);
+    assert_tables_are_harmless(&hostile, TEXTS.len());
+    hostile.assert_nothing_was_executed();
+}
+
+#[track_caller]
+fn assert_windows_agree(hostile: &Hostile) {
+    let rows = hostile.server.rows(&["list-windows", "-a"], &["window_id", "session_name", "window_name"]);
+    let mut truth: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|value| text::from_bytes(value)).collect()).collect();
+    let listing = hostile.list("windows");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |item: &Value| -> Vec<String> {
+        vec![text(&item["identity"]["window_id"]), text(&item["identity"]["session_name"]), text(&item["window_name"])]
+    };
+    let mut said: Vec<Vec<String>> = items(&listing).iter().map(row).collect();
+    truth.sort();
+    said.sort();
+    assert_eq!(said, truth);
+    assert_eq!(items(&hostile.list("sessions")).len(), TEXTS.len());
+}
+
+/// Every byte of every directory, also of those that are no text.
+#[track_caller]
+fn assert_directories_survive(hostile: &Hostile) {
+    let listing = hostile.list("panes");
+    let mut said: Vec<Vec<u8>> =
+        items(&listing).iter().map(|item| text::to_bytes(item["cwd"].as_str().unwrap_or_default())).collect();
+    let path = |name: &&[u8]| hostile.world.home().join("dirs").join(OsStr::from_bytes(name)).into_os_string();
+    let mut truth: Vec<Vec<u8>> = TEXTS.iter().map(|name| path(name).as_bytes().to_vec()).collect();
+    truth.sort();
+    said.sort();
+    assert_eq!(said, truth);
+}
+
+/// By their first word, as tmux does it.
+#[track_caller]
+fn assert_programs_are_named(hostile: &Hostile) {
+    let listing = hostile.list("panes");
+    let said: Vec<String> =
+        items(&listing).iter().map(|item| item["command"].as_str().unwrap_or_default().to_owned()).collect();
+    for name in ["new\nline", "tab\there", "clear", "日本語", "%9"] {
+        assert!(said.iter().any(|command| command == name), "no {name:?} in {said:?}");
+    }
+}
+
+#[track_caller]
+fn assert_tables_are_harmless(hostile: &Hostile, panes: usize) {
+    let piped = run(&mut hostile.agtmux(&["list", "panes", "--all"]));
+    assert_eq!(piped.text().lines().count(), panes + 1, "a heading and a line for each: {}", piped.text());
+    for args in [
+        &["list", "panes", "--all"][..],
+        &["list", "windows"],
+        &["list", "sessions", "--agent-summary"],
+        &["watch", "--once", "--all", "--format", "table"],
+        &["watch", "--once", "--all", "--format", "jsonl"],
+        &["status"],
+        &["daemon", "status"],
+        &["daemon", "logs"],
+        &["list", "panes", "--session", "\x1b[2J\u{202e}nobody"],
+    ] {
+        let piped = run(&mut hostile.agtmux(args));
+        assert_eq!(piped.code, Some(0), "{args:?}: {}", piped.stderr);
+        // Programs that read JSON decode it; a terminal gets the table.
+        if !args.contains(&"jsonl") {
+            assert_harmless(&piped.stdout, false);
+            assert_harmless(piped.stderr.as_bytes(), false);
+            assert_harmless(&printed_on_terminal(&mut hostile.agtmux(args), 200), true);
+            assert_harmless(&printed_on_terminal(&mut hostile.agtmux(args), 40), true);
+        } else {
+            assert!(!piped.stdout.iter().any(|b| *b < 0x20 && *b != b'\n'), "JSON escapes what is below a blank");
+        }
+    }
+}
+
+#[test]
+fn a_server_with_a_hostile_name_is_shown_harmlessly() {
+    let hostile = Hostile::new("evil\x1b]0;x\x07\n%9 \u{202e}$(touch $MARK)#(touch $MARK)", "C.UTF-8");
+    hostile.settle(b"work", b"a title");
+    let other = hostile.world.tmux("default");
+    other.new_session("other", "cat");
+    wait_for("both servers", SOON, || {
+        let listing = hostile.list("panes");
+        if items(&listing).len() == 2 { Ok(()) } else { Err(listing.to_string()) }
+    });
+    let server =
+        items(&hostile.list("panes")).iter().map(|item| item["identity"]["server"].clone()).collect::<Vec<_>>();
+    assert!(server.contains(&Value::from(hostile.server.name())), "{server:?}");
+    assert_tables_are_harmless(&hostile, 2);
+    // An outage names the server in another place.
+    let stopped = hostile.server.stop();
+    wait_for("the outage", SOON, || (hostile.list("panes")["partial"] == true).then_some(()));
+    assert_tables_are_harmless(&hostile, 2);
+    hostile.server.cont(stopped);
+    hostile.assert_nothing_was_executed();
+}
+
+#[test]
+fn a_title_of_a_megabyte_is_cut_and_costs_little() {
+    let hostile = Hostile::new("default", "C.UTF-8");
+    hostile.settle(b"plain", b"plain");
+    for (name, byte) in [("ascii", "x"), ("two-bytes", "é"), ("bidi", "\u{202e}")] {
+        // Below the million at which tmux itself gives up.
+        let print = format!(
+            "printf '\\033]2;'; head -c 900000 /dev/zero | sed 's/\\x00/{byte}/g' | head -c 900000; printf '\\033\\\\'; exec cat"
+        );
+        hostile.tmux(&["new-session", "-d", "-s", name, "sh", "-c", &print].map(OsStr::new));
+    }
+    let long = wait_for("a title that goes on and on", SOON, || {
+        let listing = hostile.list("panes");
+        let titles: Vec<String> =
+            items(&listing).iter().map(|item| item["title"].as_str().unwrap_or_default().to_owned()).collect();
+        let long: Vec<String> = titles.iter().filter(|title| title.len() > 1000).cloned().collect();
+        if long.len() >= 2 { Ok(long) } else { Err(titles.iter().map(String::len).collect::<Vec<_>>()) }
+    });
+    for title in long {
+        assert!(title.len() <= 4100 && title.ends_with('…'), "{} bytes", title.len());
+    }
+    assert_eq!(items(&hostile.list("panes")).len(), 4);
+    assert_tables_are_harmless(&hostile, 4);
+}
+
+#[test]
+fn text_is_right_without_a_utf8_locale() {
+    for locale in ["C", "POSIX"] {
+        let hostile = Hostile::new("default", locale);
+        let name = "wörk 日本 ✳".as_bytes();
+        hostile.settle(name, "tïtle § 語 ✳ thinking…".as_bytes());
+        hostile.settle(b"invalid \xff\xfe", b"plain");
+        let panes = hostile.wait_for_agreement();
+        let work = panes.iter().find(|pane| pane.session_name == name).expect("tmux kept the name");
+        assert_eq!((work.title.as_slice(), panes.len()), ("tïtle § 語 ✳ thinking…".as_bytes(), 2));
+        let table = run(&mut hostile.agtmux(&["list", "panes", "--all"])).text();
+        assert!(table.contains("wörk 日本 ✳") && table.contains("tïtle § 語 ✳ thinking…"), "{table}");
+        assert!(table.contains("invalid \\xff\\xfe"), "{table}");
+    }
+}

@@ -1,0 +1,61 @@
+//! A tmux server whose socket is not where tmux would put it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agtmux_testkit::World;
+
+use super::agtmux::run;
+
+/// Ends with its value; the world itself does not know of it.
+pub(crate) struct Elsewhere<'a> {
+    world: &'a World,
+    socket: PathBuf,
+}
+
+impl<'a> Elsewhere<'a> {
+    pub(crate) fn at(world: &'a World, name: &str) -> Self {
+        let dir = world.dir().join("elsewhere");
+        std::fs::create_dir_all(&dir).expect("the world is writable");
+        Self { world, socket: dir.join(name) }
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// The name that agtmux gives it.
+    pub(crate) fn name(&self) -> String {
+        self.socket.to_str().expect("a plain path").to_owned()
+    }
+
+    /// The `$TMUX` of a program that runs in it.
+    pub(crate) fn tmux_variable(&self) -> String {
+        format!("{},{},0", self.name(), self.ask(&["display-message", "-p", "#{pid}"]))
+    }
+
+    #[track_caller]
+    pub(crate) fn ask(&self, args: &[&str]) -> String {
+        let done = run(self.command().args(args));
+        assert_eq!(done.code, Some(0), "tmux {args:?}: {}", done.stderr);
+        done.text().trim_end().to_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn new_session(&self, name: &str) {
+        self.ask(&["new-session", "-d", "-x", "80", "-y", "24", "-s", name, "cat"]);
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.world.command("tmux");
+        command.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
+        command
+    }
+}
+
+impl Drop for Elsewhere<'_> {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.command().arg("kill-server").output();
+    }
+}

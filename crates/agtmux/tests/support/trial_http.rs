@@ -1,0 +1,191 @@
+//! HTTP by hand, so that also what no client would send can be sent.
+
+#![allow(dead_code, reason = "each test file needs another part of it")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::agtmux::SOON;
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let text = String::from_utf8_lossy(&self.body);
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}) in {}{text}", self.head))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Self { status, head, body: bytes[end + 4..].to_vec() })
+    }
+}
+
+#[track_caller]
+pub(crate) fn connect(socket: &Path) -> UnixStream {
+    let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("cannot connect to {socket:?}: {error}"));
+    stream.set_read_timeout(Some(SOON)).expect("a socket takes a timeout");
+    stream.set_write_timeout(Some(SOON)).expect("a socket takes a timeout");
+    stream
+}
+
+/// What comes back for these bytes until the daemon closes, or None when no answer is among it.
+pub(crate) fn send(socket: &Path, bytes: &[u8]) -> Option<Answer> {
+    exchange(socket, bytes, false)
+}
+
+/// The same for what may be no request at all: whoever waits for the rest of it learns that there is none.
+pub(crate) fn send_noise(socket: &Path, bytes: &[u8]) -> Option<Answer> {
+    exchange(socket, bytes, true)
+}
+
+fn exchange(socket: &Path, bytes: &[u8], hang_up: bool) -> Option<Answer> {
+    let mut stream = connect(socket);
+    // A daemon that has read enough may close before everything is written.
+    let _ = stream.write_all(bytes);
+    if hang_up {
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+    }
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    Answer::parse(&answer)
+}
+
+/// HTTP/1.0 has neither chunks nor a second request: the answer ends with the connection.
+pub(crate) fn request(method: &str, path: &str, headers: &str) -> Vec<u8> {
+    format!("{method} {path} HTTP/1.0\r\nhost: agtmux\r\n{headers}\r\n").into_bytes()
+}
+
+#[track_caller]
+pub(crate) fn get(socket: &Path, path: &str) -> Answer {
+    send(socket, &request("GET", path, "")).unwrap_or_else(|| panic!("no answer to GET {path}"))
+}
+
+/// One server-sent event. A snapshot ends with one that has nothing but an id.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) id: Option<u64>,
+    pub(crate) kind: Option<String>,
+    pub(crate) data: Value,
+}
+
+impl Event {
+    pub(crate) fn is(&self, kind: &str) -> bool {
+        self.kind.as_deref() == Some(kind)
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.data["seq"].as_u64().unwrap_or_default()
+    }
+
+    pub(crate) fn pane(&self) -> &str {
+        self.data["item"]["identity"]["pane_id"].as_str().unwrap_or_default()
+    }
+}
+
+/// A reader of the event stream that reads as fast as it can.
+pub(crate) struct Events(Receiver<Event>);
+
+impl Events {
+    #[track_caller]
+    pub(crate) fn open(socket: &Path, query: &str, last_event_id: Option<u64>) -> Self {
+        Self::read(begin(socket, query, last_event_id))
+    }
+
+    /// Reads what comes over a connection on which the request has been sent.
+    pub(crate) fn read(stream: UnixStream) -> Self {
+        // Heartbeats come less often than a test waits.
+        stream.set_read_timeout(None).expect("a socket takes a timeout");
+        let (sender, events) = channel();
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stream);
+            while let Some(event) = read_event(&mut reader) {
+                if sender.send(event).is_err() {
+                    break;
+                }
+            }
+        });
+        Self(events)
+    }
+
+    /// None when the stream has ended.
+    #[track_caller]
+    pub(crate) fn next(&self) -> Option<Event> {
+        match self.0.recv_timeout(SOON) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("waited {SOON:?} for an event"),
+        }
+    }
+
+    /// None when there is none within this time.
+    pub(crate) fn next_within(&self, deadline: Duration) -> Option<Event> {
+        self.0.recv_timeout(deadline).ok()
+    }
+
+    /// Every event up to and with the first that fits.
+    #[track_caller]
+    pub(crate) fn until(&self, what: &str, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
+        let mut seen = Vec::new();
+        loop {
+            match self.0.recv_timeout(SOON) {
+                Ok(event) => seen.push(event),
+                Err(error) => panic!("waited for {what}: {error}; the last seen: {:?}", seen.iter().rev().take(3)),
+            }
+            if seen.last().is_some_and(&fits) {
+                return seen;
+            }
+        }
+    }
+
+    /// The items of the snapshot, and the id to go on from.
+    #[track_caller]
+    pub(crate) fn snapshot(&self) -> (Vec<Event>, u64) {
+        let mut items = self.until("the end of the snapshot", |event| event.kind.is_none() && event.id.is_some());
+        let last = items.pop().and_then(|event| event.id).expect("a snapshot ends with an id");
+        (items, last)
+    }
+}
+
+/// Asks for the stream and reads nothing of it.
+#[track_caller]
+pub(crate) fn begin(socket: &Path, query: &str, last_event_id: Option<u64>) -> UnixStream {
+    let mut stream = connect(socket);
+    let header = last_event_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+    let request = request("GET", &format!("/v1/events{query}"), &header);
+    stream.write_all(&request).expect("the daemon takes a request");
+    stream
+}
+
+fn read_event(reader: &mut impl BufRead) -> Option<Event> {
+    let mut event = Event { id: None, kind: None, data: Value::Null };
+    loop {
+        let mut line = Vec::new();
+        if reader.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+        let line = String::from_utf8_lossy(&line);
+        match line.trim_end().split_once(": ") {
+            Some(("id", id)) => event.id = Some(id.parse().ok()?),
+            Some(("event", kind)) => event.kind = Some(kind.to_owned()),
+            Some(("data", data)) => event.data = serde_json::from_str(data).ok()?,
+            // The headers of the answer and heartbeats end with a blank line too, and bring nothing.
+            _ if line.trim_end().is_empty() && (event.id.is_some() || event.kind.is_some()) => return Some(event),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A user's tmux server with hooks and options of its own, and everything about it that a user can see.
+
+#![allow(dead_code, reason = "each test file needs another part of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agtmux_testkit::{TmuxServer, World, wait_for, wait_until};
+
+use super::agtmux::SOON;
+
+/// Rings the bell of its pane for each line that it reads.
+const RINGER: &str = r#"while read -r line; do printf "\a"; done"#;
+
+/// How our hooks can be told from the user's.
+pub(crate) const OUR_MARK: &str = "_agtmux";
+
+/// The session that has an `alert-bell` of its own, and two that have not.
+pub(crate) const SESSIONS: [&str; 3] = ["own", "plain", "shared"];
+
+/// What tmux says nothing of by itself, but what scripts ask for.
+const FLAGS: &str = "#{pane_id} #{pane_pipe} #{pane_in_mode} #{window_flags} #{window_bell_flag} \
+                     #{window_width}x#{window_height} #{session_attached} #{session_many_attached}";
+
+/// Everything that tmux would show, by the command that shows it.
+pub(crate) type Imprint = Vec<(String, Vec<u8>)>;
+
+pub(crate) struct User {
+    pub(crate) server: TmuxServer,
+    log: PathBuf,
+}
+
+impl User {
+    /// Hooks at the index that we would like to have, at the usual one, globally and in a session.
+    pub(crate) fn new(world: &World) -> Self {
+        let server = world.tmux("default");
+        // Names that tmux changes by itself would make two looks differ.
+        let begin = ["start-server", ";", "set-option", "-g", "automatic-rename", "off", ";", "new-session", "-d"];
+        let size = ["-x", "80", "-y", "24"];
+        server.run(&[&begin[..], &size, &["-s", SESSIONS[0], RINGER]].concat());
+        for name in &SESSIONS[1..] {
+            server.new_session(name, RINGER);
+        }
+        let user = Self { server, log: world.dir().join("bells") };
+        for index in ["0", "4242"] {
+            user.hook(&["-g"], "alert-bell", index, &format!("global-{index}"));
+            user.hook(&["-t", "=own:"], "alert-bell", index, &format!("session-{index}"));
+        }
+        user.hook(&["-g"], "session-created", "4242", "created");
+        user.hook(&["-gw"], "window-renamed", "4243", "renamed");
+        user.server.run(&["set-buffer", "-b", "theirs", "a buffer of theirs"]);
+        user.server.run(&["set-buffer", "another one"]);
+        user.server.run(&["set-option", "-g", "@theirs", "kept"]);
+        // A pane has room for one pipe only.
+        user.server.run(&["pipe-pane", "-t", "=plain:", "exec cat >/dev/null"]);
+        user
+    }
+
+    fn hook(&self, place: &[&str], name: &str, index: &str, tag: &str) {
+        let command = format!("run-shell \"echo {tag} #{{hook_session_name}} >> {}\"", self.log.display());
+        self.server.run(&[&["set-hook"], place, &[&format!("{name}[{index}]"), &command]].concat());
+    }
+
+    /// Rings the bell in a session and returns when the user's last hook for it has run.
+    #[track_caller]
+    pub(crate) fn ring(&self, session: &str) {
+        let place = if session == "own" { "session" } else { "global" };
+        let line = format!("{place}-4242 {session}");
+        let heard = || self.log().lines().filter(|heard| *heard == line).count();
+        let before = heard();
+        self.server.run(&["send-keys", "-t", &format!("={session}:"), "x", "Enter"]);
+        wait_until(&format!("the hook for a bell in {session}"), SOON, || heard() > before);
+    }
+
+    /// What the user's hooks have written.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    #[track_caller]
+    pub(crate) fn imprint(&self) -> Imprint {
+        let mut commands: Vec<Vec<&str>> = vec![
+            vec!["show-hooks", "-g"],
+            vec!["show-hooks", "-gw"],
+            vec!["show-options", "-g"],
+            vec!["show-options", "-s"],
+            vec!["show-options", "-gw"],
+            vec!["show-environment", "-g"],
+            vec!["list-buffers"],
+            vec!["list-sessions"],
+            vec!["list-clients"],
+            vec!["list-windows", "-a"],
+            vec!["list-panes", "-a"],
+            vec!["list-panes", "-a", "-F", FLAGS],
+        ];
+        for session in ["=own:", "=plain:", "=shared:"] {
+            for show in ["show-hooks", "show-options"] {
+                commands.extend([vec![show, "-t", session], vec![show, "-w", "-t", session]]);
+                commands.push(vec![show, "-p", "-t", session]);
+            }
+        }
+        commands.into_iter().map(|command| (command.join(" "), self.answer(&command))).collect()
+    }
+
+    #[track_caller]
+    fn answer(&self, command: &[&str]) -> Vec<u8> {
+        self.server.try_run_bytes(command).unwrap_or_else(|error| panic!("tmux {command:?}: {error}"))
+    }
+
+    /// Our hooks: the place and the name of each, as often as it is there.
+    #[track_caller]
+    pub(crate) fn our_hooks(&self) -> Vec<String> {
+        let mut ours = Vec::new();
+        for (command, answer) in self.imprint().iter().filter(|(command, _)| command.starts_with("show-hooks")) {
+            for line in String::from_utf8_lossy(answer).lines().filter(|line| line.contains(OUR_MARK)) {
+                ours.push(format!("{command}: {}", line.split('[').next().unwrap_or_default()));
+            }
+        }
+        ours
+    }
+}
+
+/// The same without our hooks. Where one of ours was the first of an array, tmux shows the empty array by its name.
+pub(crate) fn without_ours(imprint: &Imprint) -> Imprint {
+    let theirs = |answer: &[u8]| -> Vec<u8> {
+        let text = String::from_utf8_lossy(answer);
+        let lines = text.lines().map(|line| match line.split_once('[') {
+            Some((name, rest)) if rest.contains(OUR_MARK) => name,
+            _ => line,
+        });
+        // The name of an array says nothing where the user has an entry in it.
+        let lines: Vec<&str> = lines.collect();
+        let has_entry = |name: &str| lines.iter().any(|line| line.starts_with(&format!("{name}[")));
+        let kept = lines.iter().filter(|line| line.contains(['[', ' ']) || !has_entry(line));
+        kept.flat_map(|line| format!("{line}\n").into_bytes()).collect()
+    };
+    imprint.iter().map(|(command, answer)| (command.clone(), theirs(answer))).collect()
+}
+
+/// Fails with the commands whose answers differ.
+#[track_caller]
+pub(crate) fn assert_same(before: &Imprint, after: &Imprint) {
+    for ((command, old), (_, new)) in before.iter().zip(after) {
+        let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+        let only_in = |one: &str, other: &str| -> Vec<String> {
+            one.lines().filter(|line| !other.lines().any(|known| known == *line)).map(str::to_owned).collect()
+        };
+        let (lost, new_lines) = (only_in(&old, &new), only_in(&new, &old));
+        assert!(old == new, "tmux {command} lost {lost:#?} and has {new_lines:#?} instead");
+    }
+}
+
+/// The notes of our hooks that are left on disk.
+pub(crate) fn left_notes(state_dir: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(state_dir.join("hooks")) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Returns when these are the only processes of the world.
+#[track_caller]
+pub(crate) fn wait_for_only(world: &World, wanted: &[u32]) {
+    wait_for("no process but the user's", SOON, || {
+        let mut living = world.processes();
+        living.sort_unstable();
+        let describe = |pid: &u32| agtmux_testkit::process::describe(*pid);
+        if living == wanted { Ok(()) } else { Err(living.iter().map(describe).collect::<Vec<_>>()) }
+    });
+}

@@ -1,0 +1,33 @@
+//! What agtmux says is there is what tmux says is there.
+
+#[path = "support/topology_figures.rs"]
+mod figures;
+#[path = "support/topology_model.rs"]
+mod model;
+#[path = "support/topology_operations.rs"]
+mod operations;
+#[path = "support/topology_picture.rs"]
+mod picture;
+#[path = "support/topology_random.rs"]
+mod random;
+#[path = "support/topology_station.rs"]
+mod station;
+#[path = "support/topology_stream.rs"]
+mod stream;
+
+use agtmux_testkit::World;
+
+fn world() -> World {
+    World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))
+}
+
+#[test]
+fn random_operations_on_two_servers_are_followed() {
+    let world = world();
+    let operations = if std::env::var_os("AGTMUX_SOAK").is_some() { 2000 } else { 120 };
+    let mut model = model::Model::begin(&world);
+    while model.operations() < operations {
+        model.step();
+    }
+    model.finish();
+}
