@@ -10,6 +10,7 @@ mod random;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::Duration;
 
 use agtmux::{SOON, health, kill, list, pid, soak, start, stop, wait_for_panes, world};
@@ -198,14 +199,13 @@ fn numbers_grow_over_restarts() {
 fn a_reader_that_stalls_harms_nobody() {
     let world = world();
     let server = world.tmux("default");
-    let (count, rounds) = if soak() { (100, 400) } else { (60, 90) };
+    let (count, rounds) = if soak() { (60, 500) } else { (60, 90) };
     windows(&server, count);
     let daemon = start(&world);
     quiet(&world, &server);
     let memory_before = process::resident_memory(daemon).expect("alive");
     let stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
-    let crowd = if soak() { 190 } else { 20 };
-    let _crowd: Vec<Events> = (0..crowd).map(|_| Events::open(&world.socket(), "?all=true", None)).collect();
+    (0..if soak() { 190 } else { 20 }).for_each(|_| read_and_forget(begin(&world.socket(), "?all=true", None)));
     let readers = ["panes", "panes", "windows", "sessions"]
         .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
     let from = readers.each_ref().map(|reader| reader.snapshot().1).into_iter().max().expect("some");
@@ -233,6 +233,12 @@ fn a_reader_that_stalls_harms_nobody() {
         assert_left_behind(stream);
     }
     assert_eq!(pid(&world), daemon);
+}
+
+/// One of a crowd: it reads, and that is all.
+fn read_and_forget(mut stream: UnixStream) {
+    stream.set_read_timeout(None).expect("a socket takes a timeout");
+    thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
 }
 
 /// Reads until all windows have this name.

@@ -176,6 +176,9 @@ fn the_hooks_of_a_dead_daemon_make_no_errors() {
 fn hooks_that_a_hung_server_keeps_go_with_the_next_daemon() {
     let world = world();
     let user = User::new(&world);
+    let rename = |name: &str| user.server.run(&["rename-window", "-t", "=plain:", name]);
+    // A window that was given a name once has an option of its own.
+    rename("while");
     let before = Before::of(&world, &user);
     start(&world);
     wait_for_hooks(&world, "default");
@@ -183,7 +186,9 @@ fn hooks_that_a_hung_server_keeps_go_with_the_next_daemon() {
     // It cannot be asked to let go of them, and must not keep the daemon from ending.
     stop(&world);
     user.server.cont(stopped);
-    user.ring("own");
+    rename("another");
+    rename("while");
+    wait_until("the user's hook for every name", SOON, || user.log().matches("renamed").count() == 3);
     assert_eq!(user.server.run(&["source-file", "/dev/null"]), "", "what is left makes no errors");
     before.assert_restored(&world, &user);
 }

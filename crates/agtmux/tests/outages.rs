@@ -19,8 +19,8 @@ use elsewhere::Elsewhere;
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// How soon an outage has to be known. Not when it is read: that depends on the machine.
-const KNOWN_WITHIN: Duration = Duration::from_secs(2);
+/// How soon an outage has to be known. The goal is two seconds; here a machine may be busy with much else.
+const KNOWN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server with an agent, a second pane and a second window.
 fn server_with_agent(world: &World, name: &str) -> TmuxServer {

@@ -1,7 +1,11 @@
 //! What agtmux says is there is what tmux says is there.
 
+#[path = "support/topology_agents.rs"]
+mod agents;
 #[path = "support/topology_figures.rs"]
 mod figures;
+#[path = "support/topology_hints.rs"]
+mod hints;
 #[path = "support/topology_model.rs"]
 mod model;
 #[path = "support/topology_operations.rs"]
@@ -10,6 +14,8 @@ mod operations;
 mod picture;
 #[path = "support/topology_random.rs"]
 mod random;
+#[path = "support/topology_servers.rs"]
+mod servers;
 #[path = "support/topology_station.rs"]
 mod station;
 #[path = "support/topology_stream.rs"]

@@ -17,6 +17,11 @@ const RAREST: Duration = Duration::from_secs(30);
 const SETTLED: Duration = Duration::from_secs(8);
 /// A pane that keeps writing gets a cheap look this often.
 pub(super) const STIR_AGAIN: Duration = Duration::from_millis(300);
+/// A job that begins after its pane stirred makes no sound: the cheap look is repeated, the first time after this, then
+/// ever more rarely until the pane is settled.
+const FIRST_ECHO: Duration = Duration::from_millis(20);
+/// A pane that was quiet for this long is about to do something new.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What was last seen of one pane's processes, and when to look again.
 #[derive(Debug)]
@@ -30,6 +35,9 @@ pub(super) struct Resident {
     step: Duration,
     stirred: bool,
     stir_from: Instant,
+    stirred_at: Option<Instant>,
+    echo_at: Option<Instant>,
+    echo_step: Duration,
 }
 
 impl Resident {
@@ -44,6 +52,9 @@ impl Resident {
             step: SOONEST,
             stirred: false,
             stir_from: now,
+            stirred_at: None,
+            echo_at: None,
+            echo_step: FIRST_ECHO,
         }
     }
 
@@ -66,33 +77,49 @@ impl Resident {
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         let look = (self.step < SETTLED).then_some(self.look_at);
         let stir = self.stirred.then_some(self.stir_from);
-        look.into_iter().chain(stir).min()
+        look.into_iter().chain(stir).chain(self.echo_at).min()
     }
 
     /// Whether the whole tree has to be looked at. A cheap look tells whether another job has the terminal, or has
     /// moved to another directory. A pane that goes on writing gets the next one at `again`.
     pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant, again: Instant) -> bool {
         let due = self.look_at <= now;
-        let stirred = self.stirred && self.stir_from <= now;
         if due && self.step < SETTLED {
             return true;
         }
-        if !due && !stirred {
+        let stirred = self.stirred && self.stir_from <= now;
+        let echoes = self.echo_at.is_some_and(|at| at <= now);
+        if !due && !stirred && !echoes {
             return false;
         }
-        self.stirred = false;
-        self.stir_from = again;
         if due {
             self.step = (self.step * 2).min(RAREST);
             self.look_at = now + self.step;
         }
-        let group = table.foreground_pgrp(self.pane_pid);
-        let cwd = group.and_then(|g| table.cwd(g)).map(|p| convert::path(&p));
+        if stirred {
+            self.expect_echoes(now, again);
+        } else if echoes {
+            self.echo_step *= 2;
+            self.echo_at = (self.echo_step < SETTLED).then(|| now + self.echo_step);
+        }
+        self.looks_different(table)
+    }
+
+    fn expect_echoes(&mut self, now: Instant, again: Instant) {
+        let was_quiet = self.stirred_at.is_none_or(|at| at + QUIET <= now);
+        (self.stirred, self.stir_from, self.stirred_at) = (false, again, Some(now));
+        (self.echo_at, self.echo_step) =
+            if was_quiet { (Some(now + FIRST_ECHO), FIRST_ECHO) } else { (Some(again), STIR_AGAIN) };
         // A busy pane is not settled: a wrapper may take its time before it starts the agent.
-        if stirred && self.step > SETTLED {
+        if self.step > SETTLED {
             self.step = SETTLED;
             self.look_at = self.look_at.min(now + SETTLED);
         }
+    }
+
+    fn looks_different(&self, table: &dyn ProcessTable) -> bool {
+        let group = table.foreground_pgrp(self.pane_pid);
+        let cwd = group.and_then(|g| table.cwd(g)).map(|p| convert::path(&p));
         group != self.group || cwd != self.cwd
     }
 
@@ -182,5 +209,110 @@ fn facts(process: &Process) -> ProcessFacts<'_> {
         name: &process.name,
         argv: &process.argv,
         exe: process.exe.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+    /// One pane whose foreground job can be changed, and how often it was looked at.
+    #[derive(Default)]
+    struct Table {
+        group: AtomicU32,
+        looks: AtomicUsize,
+    }
+
+    impl ProcessTable for Table {
+        fn foreground_pgrp(&self, _: u32) -> Option<u32> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            Some(self.group.load(Ordering::Relaxed))
+        }
+
+        fn start_time(&self, _: u32) -> Option<u64> {
+            None
+        }
+
+        fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
+            vec![None; roots.len()]
+        }
+
+        fn cwd(&self, _: u32) -> Option<PathBuf> {
+            None
+        }
+
+        fn wakeups(&self, _: u32) -> Option<u64> {
+            None
+        }
+
+        fn is_stopped(&self, _: u32) -> bool {
+            false
+        }
+    }
+
+    fn settled(now: Instant) -> Resident {
+        let far = now + Duration::from_secs(1000);
+        Resident { group: Some(0), step: RAREST, look_at: far, ..Resident::new(1, 1, now) }
+    }
+
+    /// The milliseconds at which it is looked at, woken only when it asks for it, until it finds something.
+    fn looks(
+        resident: &mut Resident,
+        table: &Table,
+        start: Instant,
+        mut before: impl FnMut(&mut Resident, u64),
+    ) -> Vec<u64> {
+        let mut times = Vec::new();
+        for ms in 0..20_000 {
+            let now = start + Duration::from_millis(ms);
+            before(resident, ms);
+            if resident.urgent_at().is_none_or(|at| now < at) {
+                continue;
+            }
+            let round = Duration::from_millis(ms / 300 * 300 + 300);
+            let (count, due) = (table.looks.load(Ordering::Relaxed), resident.is_due(table, now, start + round));
+            if table.looks.load(Ordering::Relaxed) > count {
+                times.push(ms);
+            }
+            if due {
+                break;
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn a_pane_that_stirred_is_looked_at_again_for_a_while() {
+        let (table, start) = (Table::default(), Instant::now());
+        let times = looks(&mut settled(start), &table, start, |resident, ms| {
+            if ms == 100 {
+                resident.stir();
+            }
+        });
+        assert_eq!(times, [100, 120, 160, 240, 400, 720, 1360, 2640, 5200, 10320]);
+    }
+
+    #[test]
+    fn a_job_that_was_slow_to_start_is_found() {
+        let (table, start) = (Table::default(), Instant::now());
+        let times = looks(&mut settled(start), &table, start, |resident, ms| match ms {
+            100 => resident.stir(),
+            900 => table.group.store(7, Ordering::Relaxed),
+            _ => {}
+        });
+        assert_eq!(times.last(), Some(&1360));
+    }
+
+    #[test]
+    fn a_pane_that_keeps_writing_is_looked_at_in_rounds() {
+        let (table, start) = (Table::default(), Instant::now());
+        let times = looks(&mut settled(start), &table, start, |resident, ms| {
+            if ms < 1000 && ms % 100 == 0 {
+                resident.stir();
+            }
+        });
+        assert_eq!(times, [0, 20, 60, 140, 300, 600, 900, 1200, 1800, 3000, 5400, 10_200]);
     }
 }

@@ -118,7 +118,7 @@ fn binary() -> PathBuf {
 fn add_window(tmux: &TmuxServer, first: usize, programs: Vec<String>) {
     let name = format!("w{}", first / PANES_PER_WINDOW);
     let session = format!("s{}", first / PANES_PER_SESSION);
-    let mut words: Vec<String> = if first % PANES_PER_SESSION == 0 {
+    let mut words: Vec<String> = if first.is_multiple_of(PANES_PER_SESSION) {
         ["new-session", "-d", "-x", "200", "-y", "200", "-s", &session, "-n", &name].map(String::from).into()
     } else {
         ["new-window", "-d", "-t", &format!("={session}:"), "-n", &name].map(String::from).into()

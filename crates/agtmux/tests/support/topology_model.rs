@@ -1,10 +1,8 @@
 //! Random operations, and after each of them the question whether agtmux agrees with tmux.
 
-use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agtmux_api::wire::{Item, PaneItem, SessionItem, WindowItem};
 use agtmux_testkit::{World, wait_for};
 
 use super::figures::Figures;
@@ -17,7 +15,7 @@ use super::stream::{Follower, identity};
 /// What no hint tells of is found by a look that comes every two to four seconds.
 const AGREED_WITHIN: Duration = Duration::from_secs(10);
 
-const SCOPES: [&str; 3] = ["panes", "windows", "sessions"];
+const SCOPES: [&str; 2] = ["panes", "windows"];
 
 /// How many operations are told when something went wrong.
 const TOLD: usize = 12;
@@ -26,7 +24,7 @@ pub(crate) struct Model<'a> {
     world: &'a World,
     random: Random,
     stations: [Station; 2],
-    followers: [Follower; 3],
+    followers: Vec<Follower>,
     figures: Figures,
     history: Vec<String>,
     done: usize,
@@ -38,8 +36,8 @@ impl<'a> Model<'a> {
         for station in &mut stations {
             station.perform(&Deed::Start { session: "begin".into() }).expect("a server starts");
         }
-        picture::of_lists(world).expect("the daemon starts with the first question");
-        let followers = SCOPES.map(|scope| Follower::start(world, scope));
+        picture::of_lists(world, &SCOPES).expect("the daemon starts with the first question");
+        let followers = SCOPES.iter().map(|scope| Follower::start(world, scope)).collect();
         let (random, figures) = (Random::from_env(), Figures::default());
         let mut model = Self { world, random, stations, followers, figures, history: Vec::new(), done: 0 };
         model.settle();
@@ -53,10 +51,10 @@ impl<'a> Model<'a> {
     /// One operation, or several in a row with no time for agtmux in between, and the quiet moment after them.
     pub(crate) fn step(&mut self) {
         let count = if self.random.one_in(6) { 2 + self.random.below(4) } else { 1 };
-        let before = picture::of_tmux(&self.stations);
+        let before = picture::of_tmux(&self.stations, &SCOPES);
         let began = Instant::now();
         let kinds: Vec<&'static str> = (0..count).map(|_| self.operate()).collect();
-        let changed = picture::of_tmux(&self.stations) != before;
+        let changed = picture::of_tmux(&self.stations, &SCOPES) != before;
         let agreed_at = self.settle();
         if changed {
             let kind = if let [kind] = kinds[..] { kind } else { "several in a row" };
@@ -80,13 +78,13 @@ impl<'a> Model<'a> {
 
     /// Waits until everybody agrees with tmux, and says when those who follow the stream did.
     fn settle(&mut self) -> Instant {
-        let truth = picture::of_tmux(&self.stations);
+        let truth = picture::of_tmux(&self.stations, &SCOPES);
         let agreed_at = wait_for("agtmux watch to agree with tmux", AGREED_WITHIN, || {
             let (claimed, since) = self.told_by_stream();
             compare("agtmux watch", &truth, &claimed).map(|()| since)
         });
         wait_for("agtmux list to agree with tmux", AGREED_WITHIN, || {
-            let claimed = picture::of_lists(self.world)?;
+            let claimed = picture::of_lists(self.world, &SCOPES)?;
             compare("agtmux list", &truth, &claimed).map_err(|difference| format!("{difference:?}"))
         });
         self.followers.iter().for_each(Follower::assert_consistent);
@@ -94,25 +92,18 @@ impl<'a> Model<'a> {
     }
 
     fn told_by_stream(&self) -> (Picture, Instant) {
-        let mut pictures = self.followers.iter().map(Follower::picture);
-        let first = pictures.next().expect("there are three");
-        pictures.fold(first, |(mut all, at), (picture, since)| {
-            all.extend(picture);
-            (all, at.max(since))
-        })
+        let (pictures, times): (Vec<Picture>, Vec<Instant>) = self.followers.iter().map(Follower::picture).unzip();
+        (pictures.into_iter().flatten().collect(), times.into_iter().max().expect("somebody follows"))
     }
 
     /// Whoever applied all events to the snapshot has, field by field, what is listed.
     pub(crate) fn finish(self) {
-        let lists: [fn(&World) -> BTreeMap<String, Item>; 3] = [
-            |world| by_identity::<PaneItem>(world, "panes", |item| Item::Pane(Box::new(item))),
-            |world| by_identity::<WindowItem>(world, "windows", Item::Window),
-            |world| by_identity::<SessionItem>(world, "sessions", Item::Session),
-        ];
-        for (follower, list) in self.followers.iter().zip(lists) {
+        for (follower, scope) in self.followers.iter().zip(SCOPES) {
             wait_for("the stream to have told all that is listed", AGREED_WITHIN, || {
-                let (told, listed) = (follower.items(), list(self.world));
-                if told == listed { Ok(()) } else { Err(format!("told {told:#?}, listed {listed:#?}")) }
+                let listed = picture::items(self.world, scope)?;
+                let listed = listed.into_iter().map(|item| (identity(&item), item)).collect();
+                let told = follower.items();
+                if told == listed { Ok(()) } else { Err(format!("told {told:?}, listed {listed:?}")) }
             });
             follower.assert_consistent();
         }
@@ -130,13 +121,4 @@ impl Drop for Model<'_> {
             eprintln!("until then:\n{}", self.figures);
         }
     }
-}
-
-fn by_identity<T: serde::de::DeserializeOwned>(
-    world: &World,
-    scope: &str,
-    item: fn(T) -> Item,
-) -> BTreeMap<String, Item> {
-    let listing = picture::listing::<T>(world, scope);
-    listing.items.into_iter().map(|one| item(one)).map(|item| (identity(&item), item)).collect()
 }

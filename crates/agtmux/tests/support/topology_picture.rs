@@ -18,6 +18,17 @@ pub(crate) enum Claim {
 
 pub(crate) type Picture = BTreeSet<Claim>;
 
+impl Claim {
+    /// The list, and the stream, in which it is told.
+    pub(crate) fn scope(&self) -> &'static str {
+        match self {
+            Self::Pane { .. } => "panes",
+            Self::Window { .. } => "windows",
+            Self::Session { .. } => "sessions",
+        }
+    }
+}
+
 /// What one side has and the other lacks.
 #[derive(Debug)]
 #[expect(dead_code, reason = "read by people, in the message of a failed wait")]
@@ -36,8 +47,8 @@ pub(crate) fn compare(whose: &'static str, truth: &Picture, claimed: &Picture) -
     Err(Difference { whose, missing, surplus })
 }
 
-pub(crate) fn of_tmux(stations: &[Station]) -> Picture {
-    stations.iter().flat_map(of_station).collect()
+pub(crate) fn of_tmux(stations: &[Station], scopes: &[&str]) -> Picture {
+    stations.iter().flat_map(of_station).filter(|claim| scopes.contains(&claim.scope())).collect()
 }
 
 fn of_station(station: &Station) -> Vec<Claim> {
@@ -77,12 +88,21 @@ fn station_session(station: &Station, session: &str) -> Claim {
     }
 }
 
-/// What the three lists say now; an error when one of them is not whole.
-pub(crate) fn of_lists(world: &World) -> Result<Picture, String> {
-    let panes = listed::<PaneItem>(world, "panes")?.into_iter().map(|item| claim(&Item::Pane(Box::new(item))));
-    let windows = listed::<WindowItem>(world, "windows")?.into_iter().map(|item| claim(&Item::Window(item)));
-    let sessions = listed::<SessionItem>(world, "sessions")?.into_iter().map(|item| claim(&Item::Session(item)));
-    Ok(panes.chain(windows).chain(sessions).collect())
+/// What the lists say now; an error when one of them is not whole.
+pub(crate) fn of_lists(world: &World, scopes: &[&str]) -> Result<Picture, String> {
+    let mut claims = Picture::new();
+    for scope in scopes {
+        claims.extend(items(world, scope)?.iter().map(claim));
+    }
+    Ok(claims)
+}
+
+pub(crate) fn items(world: &World, scope: &str) -> Result<Vec<Item>, String> {
+    Ok(match scope {
+        "panes" => listed::<PaneItem>(world, scope)?.into_iter().map(|item| Item::Pane(Box::new(item))).collect(),
+        "windows" => listed::<WindowItem>(world, scope)?.into_iter().map(Item::Window).collect(),
+        _ => listed::<SessionItem>(world, scope)?.into_iter().map(Item::Session).collect(),
+    })
 }
 
 /// The items of `agtmux list … --all --json`.
