@@ -5,10 +5,12 @@
 
 mod command_line;
 mod foreground;
+pub mod generic;
 mod glob;
 mod manifest;
 mod process;
 mod registry;
+pub mod screen;
 
 pub use manifest::{CONTRACT, ManifestError};
 pub use process::{Found, ProcessFacts};

@@ -24,6 +24,27 @@ pub enum ErrorCode {
     /// No such target.
     #[serde(rename = "E_TARGET_NOT_FOUND")]
     TargetNotFound,
+    /// No such runtime, or one that has ended.
+    #[serde(rename = "E_RUNTIME_NOT_FOUND")]
+    RuntimeNotFound,
+    /// A reference that names nothing.
+    #[serde(rename = "E_REF_NOT_FOUND")]
+    RefNotFound,
+    /// A reference that names several things.
+    #[serde(rename = "E_REF_AMBIGUOUS")]
+    RefAmbiguous,
+    /// A reference that cannot be read.
+    #[serde(rename = "E_REF_INVALID")]
+    RefInvalid,
+    /// The key of another event with other content.
+    #[serde(rename = "E_IDEMPOTENCY_CONFLICT")]
+    IdempotencyConflict,
+    /// More than 1 MiB.
+    #[serde(rename = "E_TOO_LARGE")]
+    TooLarge,
+    /// It could not be stored, so it was not taken.
+    #[serde(rename = "E_NOT_STORED")]
+    NotStored,
     /// The method does not fit the path.
     #[serde(rename = "E_METHOD")]
     Method,

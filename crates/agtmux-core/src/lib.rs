@@ -3,11 +3,15 @@
 //! Nothing in here does IO, spawns a task or reads a clock: `now` is always an argument. That is what makes every
 //! decision replayable.
 
+pub mod binding;
+pub mod engine;
 pub mod evidence;
 pub mod fleet;
 pub mod ids;
 pub mod mind;
 pub mod ordering;
+pub mod redact;
+pub mod refs;
 pub mod rollup;
 pub mod runtime;
 pub mod sanitize;

@@ -67,31 +67,31 @@ impl RuntimeIdentity<'_> {
 const NAMESPACE: Uuid = Uuid::from_u128(0x8d2f_6a1c_54b7_4e0e_9b43_0c6d_2a7e_51f9);
 
 /// The state of one runtime and since when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateRecord {
     pub state: State,
     pub reason: Option<ReasonCode>,
     pub confidence: Confidence,
     pub version: u64,
     pub since: Timestamp,
+    /// When the version was made.
+    pub updated_at: Timestamp,
 }
 
 impl StateRecord {
     pub fn first(reason: ReasonCode, now: Timestamp) -> Self {
-        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low, version: 1, since: now }
-    }
-
-    /// Becomes unknown for this reason. Says whether that changed anything.
-    pub fn become_unknown(&mut self, reason: ReasonCode, now: Timestamp) -> bool {
-        if self.state == State::Unknown && self.reason == Some(reason) {
-            return false;
+        Self {
+            state: State::Unknown,
+            reason: Some(reason),
+            confidence: Confidence::Low,
+            version: 1,
+            since: now,
+            updated_at: now,
         }
-        *self = Self { version: self.version + 1, ..Self::first(reason, now) };
-        true
     }
 }
 
-/// An agent process living in a pane.
+/// An agent process living in a pane. What it is doing is the state engine's to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
     pub id: RuntimeId,
@@ -99,7 +99,6 @@ pub struct Runtime {
     pub process: ProcessRef,
     pub suspended: bool,
     pub started_at: Timestamp,
-    pub state: StateRecord,
 }
 
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! The daemon: observers bring evidence in, the engine decides, the store keeps it, the server tells everyone.
 
+mod clock;
 mod engine;
 mod lock;
 mod logging;
 mod observe;
 mod recorder;
+mod replay;
 mod run;
 mod serve;
 mod shared;
 mod store;
 mod view;
 
+pub use replay::{Line, ReplayError, Replayed, replay_database, replay_lines};
 pub use run::{DaemonError, LogTo, RunOptions, run};
 pub use serve::openapi;
 pub use store::StoreError;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agtmux_core::fleet::{Delta, Fleet, PaneKey};
+use agtmux_core::fleet::{Delta, Fleet, Life, PaneKey};
 use agtmux_core::ids::TargetName;
 use jiff::Timestamp;
 
@@ -17,8 +17,11 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Endings come first: a pane has at most one current runtime, also halfway through a batch.
     pub(crate) fn changes(&mut self, fleet: &Fleet, delta: &Delta, now: Timestamp) -> Vec<Change> {
-        let mut changes: Vec<Change> =
-            delta.ended.iter().map(|e| Change::EndRuntime { id: e.runtime.id.clone(), at: now }).collect();
+        let ended = delta.lives.iter().filter_map(|life| match life {
+            Life::Ended { runtime, .. } => Some(Change::EndRuntime { id: runtime.clone(), at: now }),
+            _ => None,
+        });
+        let mut changes: Vec<Change> = ended.collect();
         for key in &delta.servers {
             changes.push(match fleet.server(key) {
                 Some(server) => Change::PutServer {

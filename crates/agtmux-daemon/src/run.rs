@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::observe::Discovery;
 use crate::serve::{self, Context};
@@ -94,18 +95,21 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let (store, remembered) = Store::open(&paths.database())?;
     let store = Arc::new(store);
     let store_error = Arc::default();
-    let shared = Arc::new(Shared::new(View::of(&remembered.fleet), remembered.seq));
+    let clock = Clock::start();
+    let fleet = remembered.fleet.clone();
+    let shared = Arc::new(Shared::new(View::of_fleet(&fleet), remembered.seq));
     let (engine, handle) =
-        Engine::new(remembered.fleet.clone(), store.clone(), Arc::clone(&store_error), shared.clone());
+        Engine::new(clock, config.state.clone(), remembered, store.clone(), Arc::clone(&store_error), shared.clone())?;
     tokio::spawn(engine.run());
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket).map_err(socket_error)?;
-    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), &remembered.fleet)
+    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), &fleet)
         .await
         .map_err(system("watch this machine"))?;
     let (stopping, is_stopping) = watch::channel(false);
     let context = Context {
         shared,
+        engine: handle.clone(),
         store,
         store_error,
         discovery: discovery.clone(),

@@ -25,6 +25,10 @@ pub(crate) struct Inner {
     pub(crate) view: View,
     recent: VecDeque<Arc<Published>>,
     seq: u64,
+    /// Nothing was published before this number in this life.
+    began_at: u64,
+    /// The number of the last event that had to make room.
+    dropped_up_to: u64,
 }
 
 /// An event, and the bytes that most readers get.
@@ -44,7 +48,10 @@ pub(crate) enum Since {
 
 impl Shared {
     pub(crate) fn new(view: View, seq: u64) -> Self {
-        Self { inner: RwLock::new(Inner { view, recent: VecDeque::new(), seq }), latest: watch::Sender::new(seq) }
+        Self {
+            inner: RwLock::new(Inner { view, recent: VecDeque::new(), seq, began_at: seq, dropped_up_to: 0 }),
+            latest: watch::Sender::new(seq),
+        }
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -53,16 +60,20 @@ impl Shared {
     }
 
     /// Changes the view and publishes what that shifted, as one step for every reader.
-    pub(crate) fn publish(&self, now: Timestamp, change: impl FnOnce(&mut View) -> Vec<Shift>) -> u64 {
+    /// Numbers up to `after` are taken by the transitions that led to it.
+    pub(crate) fn publish(&self, now: Timestamp, after: u64, change: impl FnOnce(&mut View) -> Vec<Shift>) -> u64 {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        inner.seq = inner.seq.max(after);
         let shifts = change(&mut inner.view);
         for (kind, item) in shifts {
             inner.seq += 1;
             let event = event(inner.seq, now, kind, item);
             let frame = frame(&event, true);
             inner.recent.push_back(Arc::new(Published { event, frame }));
-            if inner.recent.len() > KEPT_EVENTS {
-                inner.recent.pop_front();
+            if inner.recent.len() > KEPT_EVENTS
+                && let Some(dropped) = inner.recent.pop_front()
+            {
+                inner.dropped_up_to = dropped.event.seq;
             }
         }
         let seq = inner.seq;
@@ -82,13 +93,13 @@ impl Inner {
     }
 
     pub(crate) fn since(&self, seq: u64) -> Since {
-        let missing = self.seq.checked_sub(seq).map(usize::try_from);
-        match missing {
-            Some(Ok(n)) if n <= self.recent.len() => {
-                Since::Events(self.recent.iter().skip(self.recent.len() - n).cloned().collect())
-            }
-            _ => Since::TooOld,
+        // Everything after this number is still here.
+        let complete_from = if self.dropped_up_to > 0 { self.dropped_up_to } else { self.began_at };
+        if seq < complete_from || seq > self.seq {
+            return Since::TooOld;
         }
+        let from = self.recent.partition_point(|published| published.event.seq <= seq);
+        Since::Events(self.recent.range(from..).cloned().collect())
     }
 }
 

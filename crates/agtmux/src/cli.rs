@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{config, daemon, list, status, watch};
+use crate::commands::{config, daemon, emit, explain, history, list, replay, status, watch};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -42,6 +42,14 @@ pub(crate) enum Command {
     Watch(watch::WatchArgs),
     /// One line for a status bar: how many agents wait, run or idle. Never starts the daemon
     Status(status::StatusArgs),
+    /// Tell why an agent's state is what it is, or judge a saved screen
+    Explain(explain::ExplainArgs),
+    /// Tell how an agent's state has changed and how long each lasted
+    History(history::HistoryArgs),
+    /// Bring an event to the daemon, from a wrapper, a script or an adapter of your own
+    Emit(Box<emit::EmitArgs>),
+    /// Run a log of observations again and compare: exits with 1 at the first difference
+    Replay(replay::ReplayArgs),
     /// Run, start, stop and look at the daemon
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use agtmux_api::client::{Client, ClientError};
 use agtmux_api::paths::Paths;
-use agtmux_api::wire::ListQuery;
 use bytes::Bytes;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -38,7 +38,7 @@ impl Daemon {
     }
 
     /// The answer as it came, from a daemon that is started when there is none.
-    pub(crate) async fn bytes(&self, path: &str, query: &ListQuery) -> Result<Bytes, CliError> {
+    pub(crate) async fn bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, CliError> {
         match self.client.get_bytes(path, query).await {
             Err(ClientError::NotRunning(_)) => {
                 self.autostart().await?;
@@ -48,7 +48,18 @@ impl Daemon {
         }
     }
 
-    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &ListQuery) -> Result<T, CliError> {
+    /// Sends a body and gives back the answer as it came.
+    pub(crate) async fn post(&self, path: &str, body: Bytes) -> Result<Bytes, CliError> {
+        match self.client.post_bytes(path, body.clone()).await {
+            Err(ClientError::NotRunning(_)) => {
+                self.autostart().await?;
+                Ok(self.client.post_bytes(path, body).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, CliError> {
         parse(&self.bytes(path, query).await?)
     }
 

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
@@ -57,15 +58,23 @@ impl Client {
         &self.socket
     }
 
-    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &ListQuery) -> Result<T, ClientError> {
+    pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ClientError> {
         let body = self.get_bytes(path, query).await?;
         serde_json::from_slice(&body).map_err(|e| ClientError::Broken(format!("unreadable answer: {e}")))
     }
 
     /// The answer as it came, for whoever only passes it on.
-    pub async fn get_bytes(&self, path: &str, query: &ListQuery) -> Result<Bytes, ClientError> {
+    pub async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, ClientError> {
+        self.bytes(Method::GET, &with_query(path, query)?, Bytes::new()).await
+    }
+
+    pub async fn post_bytes(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
+        self.bytes(Method::POST, path, body).await
+    }
+
+    async fn bytes(&self, method: Method, uri: &str, body: Bytes) -> Result<Bytes, ClientError> {
         let answer = async {
-            let response = self.request(path, query, None).await?;
+            let response = self.request(method, uri, body, "application/json").await?;
             let status = response.status();
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
             if status.is_success() { Ok(body) } else { Err(refusal(status, &body)) }
@@ -75,7 +84,8 @@ impl Client {
 
     /// The stream of changes, from a snapshot on or after the event that `query.last_event_id` names.
     pub async fn events(&self, query: &ListQuery) -> Result<EventStream, ClientError> {
-        let request = self.request("/v1/events", query, Some("text/event-stream"));
+        let uri = with_query("/v1/events", query)?;
+        let request = self.request(Method::GET, &uri, Bytes::new(), "text/event-stream");
         let response = tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout)??;
         let status = response.status();
         if !status.is_success() {
@@ -87,27 +97,28 @@ impl Client {
 
     async fn request(
         &self,
-        path: &str,
-        query: &ListQuery,
-        accept: Option<&str>,
+        method: Method,
+        uri: &str,
+        body: Bytes,
+        accept: &str,
     ) -> Result<Response<Incoming>, ClientError> {
         let stream = self.connect().await?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         // Ends by itself when the answer has been read or the sender is dropped.
         tokio::spawn(connection);
-        let query = serde_urlencoded::to_string(query).map_err(broken)?;
         let mut request = Request::builder()
-            .method(Method::GET)
-            .uri(if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
+            .method(method)
+            .uri(uri)
             .header("host", "agtmux")
-            .header("accept", accept.unwrap_or("application/json"));
+            .header("content-type", "application/json")
+            .header("accept", accept);
         for (header, variable) in [(TMUX_HEADER, "TMUX"), (TMUX_TMPDIR_HEADER, "TMUX_TMPDIR")] {
             if let Some(value) = std::env::var(variable).ok().filter(|v| !v.is_empty()) {
                 request = request.header(header, value);
             }
         }
-        let request = request.body(Empty::<Bytes>::new()).map_err(broken)?;
+        let request = request.body(Full::new(body)).map_err(broken)?;
         let response = sender.send_request(request).await.map_err(broken)?;
         check_version(&response)?;
         Ok(response)
@@ -127,6 +138,11 @@ impl Client {
         }
         Ok(stream)
     }
+}
+
+fn with_query(path: &str, query: &impl Serialize) -> Result<String, ClientError> {
+    let query = serde_urlencoded::to_string(query).map_err(broken)?;
+    Ok(if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
 }
 
 fn broken(error: impl std::fmt::Display) -> ClientError {

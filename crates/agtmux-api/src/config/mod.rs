@@ -14,6 +14,7 @@ pub const DEFAULTS: &str = include_str!("defaults.toml");
 pub struct Config {
     pub daemon: Daemon,
     pub tmux: Tmux,
+    pub state: State,
     pub observe: Observe,
 }
 
@@ -53,6 +54,16 @@ pub struct Tmux {
     pub command_timeout: Span,
     pub hooks: bool,
     pub pty_events: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    pub completed_to_idle: Span,
+    pub running_ttl: Span,
+    pub bind_ttl: Span,
+    pub payload_retention: Span,
+    pub metadata_retention: Span,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

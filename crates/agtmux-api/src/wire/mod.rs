@@ -1,12 +1,16 @@
 //! What goes over the wire, field by field. Absent facts are null, never left out.
 
 mod event;
+mod explain;
 mod health;
+mod ingest;
 mod items;
 mod listing;
 
 pub use event::{EventKind, Item, WatchEvent};
+pub use explain::{Candidate, Explanation, History, PastState};
 pub use health::{Health, ServerHealth, StoreHealth};
+pub use ingest::{EventIn, Receipt, ReceiptStatus};
 pub use items::{
     DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, WindowIdentity,
     WindowItem,

@@ -2,11 +2,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::delta::{Delta, EndedRuntime};
+use super::delta::{Delta, Life};
 use super::model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server};
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
-use crate::runtime::{Runtime, RuntimeIdentity, StateRecord};
-use crate::state::ReasonCode;
+use crate::runtime::{Runtime, RuntimeIdentity};
 
 /// One line of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl Fleet {
             }
             Observation::ServerGone { server } => self.server_gone(&server, &mut delta),
             Observation::ServerOutage { server, generation, code, message } => {
-                self.server_outage(server, generation, Outage { code, message, since: now }, now, &mut delta);
+                self.server_outage(server, generation, Outage { code, message, since: now }, &mut delta);
             }
             Observation::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
         }
@@ -95,7 +94,7 @@ impl Fleet {
         });
         if server.outage.take().is_some() {
             delta.servers.insert(key.clone());
-            restate(&key, server, now, delta);
+            delta.lives.push(Life::Reachable { server: key.clone(), reachable: true });
         }
         let listed = group_rows(rows);
         let gone: Vec<PaneId> = server.panes.keys().filter(|id| !listed.contains_key(id)).copied().collect();
@@ -143,7 +142,7 @@ impl Fleet {
                 changed = true;
             }
             let pane_key = PaneKey { server: key.clone(), pane: sighting.pane };
-            changed |= see_agent(&pane_key, generation, pane, sighting.agent, server.outage.as_ref(), now, delta);
+            changed |= see_agent(&pane_key, generation, pane, sighting.agent, now, delta);
             if changed {
                 touch(&pane_key, pane, now, delta);
             }
@@ -153,20 +152,16 @@ impl Fleet {
     fn server_gone(&mut self, key: &ServerKey, delta: &mut Delta) {
         let Some(mut server) = self.servers.remove(key) else { return };
         delta.servers.insert(key.clone());
+        if server.outage.is_some() {
+            delta.lives.push(Life::Reachable { server: key.clone(), reachable: true });
+        }
         let ids: Vec<PaneId> = server.panes.keys().copied().collect();
         for id in ids {
             drop_pane(key, &mut server, id, delta);
         }
     }
 
-    fn server_outage(
-        &mut self,
-        key: ServerKey,
-        generation: Generation,
-        outage: Outage,
-        now: Timestamp,
-        delta: &mut Delta,
-    ) {
+    fn server_outage(&mut self, key: ServerKey, generation: Generation, outage: Outage, delta: &mut Delta) {
         let server = self.servers.entry(key.clone()).or_insert_with(|| Server {
             generation,
             outage: None,
@@ -178,7 +173,7 @@ impl Fleet {
         let since = server.outage.as_ref().map_or(outage.since, |o| o.since);
         server.outage = Some(Outage { since, ..outage });
         delta.servers.insert(key.clone());
-        restate(&key, server, now, delta);
+        delta.lives.push(Life::Reachable { server: key, reachable: false });
     }
 
     fn target_outage(
@@ -282,7 +277,6 @@ fn see_agent(
     generation: Generation,
     pane: &mut Pane,
     agent: Option<AgentSighting>,
-    outage: Option<&Outage>,
     now: Timestamp,
     delta: &mut Delta,
 ) -> bool {
@@ -291,8 +285,12 @@ fn see_agent(
         && runtime.process == agent.process
         && runtime.agent_type == agent.agent_type
     {
-        let woke_or_slept = std::mem::replace(&mut runtime.suspended, agent.suspended) != agent.suspended;
-        return woke_or_slept && resolve(runtime, outage, now);
+        if runtime.suspended == agent.suspended {
+            return false;
+        }
+        runtime.suspended = agent.suspended;
+        delta.lives.push(Life::Suspended { runtime: runtime.id.clone(), suspended: agent.suspended });
+        return true;
     }
     end_runtime(key, pane, delta);
     let identity = RuntimeIdentity {
@@ -303,44 +301,16 @@ fn see_agent(
         process: agent.process,
         agent_type: &agent.agent_type,
     };
-    let reason = unknown_because(agent.suspended, outage);
-    pane.runtime = Some(Runtime {
+    let runtime = Runtime {
         id: identity.id(),
         agent_type: agent.agent_type,
         process: agent.process,
         suspended: agent.suspended,
         started_at: now,
-        state: StateRecord::first(reason, now),
-    });
+    };
+    delta.lives.push(Life::Began { pane: key.clone(), runtime: runtime.clone() });
+    pane.runtime = Some(runtime);
     true
-}
-
-/// Why an agent has no better state than `unknown`, as long as nothing reads its state.
-fn unknown_because(suspended: bool, outage: Option<&Outage>) -> ReasonCode {
-    if outage.is_some() {
-        ReasonCode::TargetUnreachable
-    } else if suspended {
-        ReasonCode::Suspended
-    } else {
-        ReasonCode::NoAdapter
-    }
-}
-
-fn resolve(runtime: &mut Runtime, outage: Option<&Outage>, now: Timestamp) -> bool {
-    let reason = unknown_because(runtime.suspended, outage);
-    runtime.state.become_unknown(reason, now)
-}
-
-/// An outage came or went: every agent of the server is judged again.
-fn restate(key: &ServerKey, server: &mut Server, now: Timestamp, delta: &mut Delta) {
-    let outage = server.outage.clone();
-    for (id, pane) in &mut server.panes {
-        if let Some(runtime) = &mut pane.runtime
-            && resolve(runtime, outage.as_ref(), now)
-        {
-            touch(&PaneKey { server: key.clone(), pane: *id }, pane, now, delta);
-        }
-    }
 }
 
 fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut Delta) {
@@ -354,7 +324,7 @@ fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut Delta
 
 fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
     let Some(runtime) = pane.runtime.take() else { return false };
-    delta.ended.push(EndedRuntime { pane: key.clone(), runtime });
+    delta.lives.push(Life::Ended { pane: key.clone(), runtime: runtime.id });
     // Whatever lives here next is another life of the pane.
     pane.epoch += 1;
     true

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::model::PaneKey;
 use crate::ids::{ServerKey, SessionId, WindowId};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, RuntimeId};
 
 /// What one observation changed: enough to store it and to tell everyone.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -16,15 +16,33 @@ pub struct Delta {
     /// Windows and sessions whose summary may differ, also those that lost a pane.
     pub windows: BTreeSet<(ServerKey, WindowId)>,
     pub sessions: BTreeSet<(ServerKey, SessionId)>,
-    pub ended: Vec<EndedRuntime>,
+    /// What happened to runtimes and to what they live on, in order.
+    pub lives: Vec<Life>,
     /// A whole target became unreachable or came back.
     pub targets_changed: bool,
 }
 
+/// A turn in the life of runtimes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndedRuntime {
-    pub pane: PaneKey,
-    pub runtime: Runtime,
+pub enum Life {
+    Began {
+        pane: PaneKey,
+        runtime: Runtime,
+    },
+    Ended {
+        pane: PaneKey,
+        runtime: RuntimeId,
+    },
+    /// Stopped with Ctrl-Z, or going on.
+    Suspended {
+        runtime: RuntimeId,
+        suspended: bool,
+    },
+    /// A server no longer answers, or does again.
+    Reachable {
+        server: ServerKey,
+        reachable: bool,
+    },
 }
 
 impl Delta {

@@ -7,5 +7,5 @@ mod model;
 mod tests;
 
 pub use apply::{AgentSighting, Observation, PaneRow, ProcessSighting};
-pub use delta::{Delta, EndedRuntime};
+pub use delta::{Delta, Life};
 pub use model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server};

@@ -2,7 +2,6 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::ids::*;
-use crate::state::{ReasonCode, State};
 
 fn server() -> ServerKey {
     ServerKey { target: TargetName::local(), server: ServerName::new("default") }
@@ -51,6 +50,14 @@ fn key(pane: u32) -> PaneKey {
     PaneKey { server: server(), pane: PaneId(pane) }
 }
 
+fn ended(delta: &Delta) -> Vec<crate::runtime::RuntimeId> {
+    let ended = delta.lives.iter().filter_map(|life| match life {
+        Life::Ended { runtime, .. } => Some(runtime.clone()),
+        _ => None,
+    });
+    ended.collect()
+}
+
 fn fleet_with_agent() -> Fleet {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
@@ -79,16 +86,10 @@ fn a_pane_in_two_sessions_is_one_pane_with_two_places() {
 }
 
 #[test]
-fn an_agent_without_an_adapter_is_unknown_and_says_why() {
-    let state = runtime_of(&fleet_with_agent()).state;
-    assert_eq!((state.state, state.reason), (State::Unknown, Some(ReasonCode::NoAdapter)));
-}
-
-#[test]
 fn a_respawn_is_a_new_epoch_and_ends_the_runtime() {
     let mut fleet = fleet_with_agent();
     let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 11)]), at(3));
-    assert_eq!(delta.ended.len(), 1);
+    assert_eq!(ended(&delta).len(), 1);
     let pane = fleet.pane(&key(0)).expect("the pane stays");
     assert_eq!((pane.epoch, &pane.runtime), (2, &None));
     fleet.apply(agent(0, 10, 50, false), at(4));
@@ -109,13 +110,13 @@ fn a_restarted_server_has_none_of_the_old_panes() {
     let mut fleet = fleet_with_agent();
     let old = runtime_of(&fleet);
     let delta = fleet.apply(listed(SECOND, vec![row(0, 0, 10)]), at(3));
-    assert_eq!(delta.ended.iter().map(|e| &e.runtime.id).collect::<Vec<_>>(), [&old.id]);
+    assert_eq!(ended(&delta), [old.id]);
     assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None);
     assert!(fleet.apply(agent(0, 10, 50, false), at(4)).is_empty(), "the sighting names the old generation");
 }
 
 #[test]
-fn an_outage_keeps_the_panes_and_makes_states_unknown() {
+fn an_outage_keeps_the_panes_and_is_told() {
     let mut fleet = fleet_with_agent();
     let outage = |message: &str| Observation::ServerOutage {
         server: server(),
@@ -123,24 +124,23 @@ fn an_outage_keeps_the_panes_and_makes_states_unknown() {
         code: OutageCode::ServerNotResponding,
         message: message.into(),
     };
+    let told = |reachable| vec![Life::Reachable { server: server(), reachable }];
     let delta = fleet.apply(outage("stopped"), at(3));
-    assert!(delta.removed.is_empty() && delta.changed.contains(&key(0)));
-    assert_eq!(runtime_of(&fleet).state.reason, Some(ReasonCode::TargetUnreachable));
+    assert!(delta.removed.is_empty() && fleet.pane(&key(0)).is_some());
+    assert_eq!(delta.lives, told(false));
     assert!(fleet.apply(outage("stopped"), at(4)).is_empty());
-    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(5));
-    let state = runtime_of(&fleet).state;
-    assert_eq!((state.reason, state.version), (Some(ReasonCode::NoAdapter), 3));
+    let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(5));
+    assert_eq!(delta.lives, told(true));
 }
 
 #[test]
-fn a_stopped_agent_is_suspended_until_it_goes_on() {
+fn a_stopped_agent_is_the_same_one_when_it_goes_on() {
     let mut fleet = fleet_with_agent();
     let id = runtime_of(&fleet).id;
-    fleet.apply(agent(0, 10, 50, true), at(3));
-    assert_eq!(runtime_of(&fleet).state.reason, Some(ReasonCode::Suspended));
+    let delta = fleet.apply(agent(0, 10, 50, true), at(3));
+    assert_eq!(delta.lives, [Life::Suspended { runtime: id.clone(), suspended: true }]);
     fleet.apply(agent(0, 10, 50, false), at(4));
-    let runtime = runtime_of(&fleet);
-    assert_eq!((runtime.id, runtime.state.reason), (id, Some(ReasonCode::NoAdapter)));
+    assert_eq!(runtime_of(&fleet).id, id);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_dead_pane_holds_no_agent_whatever_was_there() {
     let mut fleet = fleet_with_agent();
     let dead = PaneRow { dead: Some(Death { status: Some(1), signal: None }), ..row(0, 0, 10) };
     let delta = fleet.apply(listed(FIRST, vec![dead]), at(3));
-    assert_eq!(delta.ended.len(), 1);
+    assert_eq!(ended(&delta).len(), 1);
     fleet.apply(agent(0, 10, 50, false), at(4));
     assert_eq!(fleet.pane(&key(0)).and_then(|p| p.runtime.clone()), None);
 }

@@ -11,21 +11,23 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Claim, Source, Stand, Statement};
 
 pub use verdict::{Aging, Standing, Verdict};
 
 /// What is known of one runtime.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mind {
+    #[serde(with = "as_list")]
     heard: BTreeMap<(Source, Claim), Heard>,
     /// When the pane last wrote, as far as that was noticed.
     wrote_at: Option<Timestamp>,
 }
 
 /// The newest statement of one source about one claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Heard {
     newest: Kept,
     /// Where the newest may not stand for itself, the last one that might.
@@ -33,7 +35,7 @@ struct Heard {
 }
 
 /// A statement, and when it reached us.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     statement: Statement,
     heard_at: Timestamp,
@@ -82,5 +84,29 @@ impl Mind {
                 kept.demoted |= kept.statement.stand == Stand::Completed;
             }
         }
+    }
+}
+
+/// JSON has no keys of two parts; each entry tells its own key anyway.
+mod as_list {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Claim, Heard, Source};
+
+    pub(super) fn serialize<S: Serializer>(heard: &BTreeMap<(Source, Claim), Heard>, to: S) -> Result<S::Ok, S::Error> {
+        heard.values().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<BTreeMap<(Source, Claim), Heard>, D::Error> {
+        let list = Vec::<Heard>::deserialize(from)?;
+        let keyed = list.into_iter().map(|heard| {
+            let statement = &heard.newest.statement;
+            ((statement.source, statement.stand.claim()), heard)
+        });
+        Ok(keyed.collect())
     }
 }

@@ -1,6 +1,8 @@
 //! HTTP over the unix socket.
 
 mod events;
+mod explain;
+mod ingest;
 mod listener;
 mod query;
 mod routes;
@@ -13,7 +15,7 @@ use agtmux_api::{API_VERSION, SCHEMA_VERSION, VERSION};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::engine::StoreErrorNote;
+use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
@@ -25,6 +27,7 @@ pub use routes::openapi;
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) shared: Arc<Shared>,
+    pub(crate) engine: EngineHandle,
     pub(crate) store: Arc<Store>,
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,

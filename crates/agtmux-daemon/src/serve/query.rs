@@ -25,7 +25,13 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match self.0.code {
             ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
-            ErrorCode::NotFound | ErrorCode::TargetNotFound => StatusCode::NOT_FOUND,
+            ErrorCode::RefInvalid => StatusCode::BAD_REQUEST,
+            ErrorCode::NotFound | ErrorCode::TargetNotFound | ErrorCode::RuntimeNotFound | ErrorCode::RefNotFound => {
+                StatusCode::NOT_FOUND
+            }
+            ErrorCode::RefAmbiguous | ErrorCode::IdempotencyConflict => StatusCode::CONFLICT,
+            ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            ErrorCode::NotStored => StatusCode::SERVICE_UNAVAILABLE,
             ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,
             ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -6,7 +6,7 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
 use agtmux_core::ids::TargetName;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -37,7 +37,9 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(get_panes))
         .routes(routes!(get_windows))
         .routes(routes!(get_sessions))
-        .routes(routes!(get_events))
+        .routes(routes!(get_events, super::ingest::post_event))
+        .routes(routes!(super::explain::get_explain))
+        .routes(routes!(super::explain::get_history))
 }
 
 /// The description of the whole API.
@@ -59,6 +61,7 @@ pub(super) fn router(context: Context) -> Router {
                     .with_hint("GET /v1/openapi.json lists them"),
             )
         })
+        .layer(DefaultBodyLimit::disable())
         .layer(from_fn_with_state(context.clone(), notice_caller))
         .layer(from_fn(name_version))
         .with_state(context)

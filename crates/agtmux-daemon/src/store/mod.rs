@@ -1,5 +1,7 @@
 //! What survives a crash. One thread writes; a batch is there whole or not at all.
 
+pub(crate) mod events;
+pub(crate) mod log;
 mod open;
 mod rows;
 pub(crate) mod schema;
@@ -10,11 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
+use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::Fleet;
 use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+pub(crate) use events::EventRow;
+pub(crate) use log::Logged;
 pub use open::StoreError;
 pub(crate) use rows::{Change, PaneRecord};
 
@@ -39,6 +44,12 @@ pub(crate) struct Remembered {
     pub(crate) fleet: Fleet,
     /// Every sequence number below this may have been given out.
     pub(crate) seq: u64,
+    /// The states as the log tells them; none in a new database.
+    pub(crate) states: Option<StateEngine>,
+    /// The number of the last input in the log.
+    pub(crate) last_n: u64,
+    /// Events that were waiting for their runtime.
+    pub(crate) waiting: Vec<EventRow>,
 }
 
 impl Store {
@@ -59,6 +70,12 @@ impl Store {
         let gone = || StoreError::Write("the writer has stopped".into());
         self.writer.send(Job { changes, done }).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
+    }
+
+    /// For looking up what is stored. It sees what has been committed.
+    pub(crate) fn reader(&self) -> Result<Connection, StoreError> {
+        Connection::open_with_flags(&self.path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+            .map_err(|error| StoreError::Open { path: self.path.clone(), message: error.to_string() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -83,6 +100,10 @@ impl Drop for Store {
 fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<Job>) {
     while let Ok(Job { changes, done }) = jobs.recv() {
         let outcome = write_batch(&mut connection, &changes).map_err(|e| StoreError::Write(e.to_string()));
+        if changes.iter().any(|change| matches!(change, Change::Purge { .. })) {
+            // What was purged is still in the log of the database until that is emptied.
+            let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
+        }
         // Whoever asked may be gone; the batch is written all the same.
         let _ = done.send(outcome);
     }

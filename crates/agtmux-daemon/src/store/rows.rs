@@ -2,16 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agtmux_core::binding::Unbound;
+use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::{Fleet, Pane, PaneKey, Placement, Server};
 use agtmux_core::ids::{
     AgentType, Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId,
 };
 use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
-use agtmux_core::state::{Confidence, ReasonCode, State};
+use agtmux_core::state::ReasonCode;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::Remembered;
+use super::events::{self, EventRow};
+use super::log::{self, Logged};
 
 /// One write. Several make a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,30 @@ pub(crate) enum Change {
     EndRuntime {
         id: RuntimeId,
         at: Timestamp,
+    },
+    PutState {
+        pane: PaneKey,
+        runtime: RuntimeId,
+        record: StateRecord,
+    },
+    PutEvent(Box<EventRow>),
+    BindEvent {
+        event: Box<EventRow>,
+        runtime: RuntimeId,
+    },
+    DropEvent {
+        event_id: String,
+        why: Unbound,
+    },
+    Log(Box<Logged>),
+    Checkpoint {
+        n: u64,
+        at: Timestamp,
+        engine: Box<StateEngine>,
+    },
+    Purge {
+        payloads_before: Timestamp,
+        all_before: Timestamp,
     },
     /// Sequence numbers below this may be in use.
     ReserveSeq(u64),
@@ -113,6 +141,15 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
                 .execute(params![id.as_str(), at.as_microsecond()])?;
             tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
         }
+        Change::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
+        Change::PutEvent(event) => events::put(tx, event)?,
+        Change::BindEvent { event, runtime } => events::bind(tx, event, runtime)?,
+        Change::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
+        Change::Log(logged) => log::write(tx, logged)?,
+        Change::Checkpoint { n, at, engine } => log::write_checkpoint(tx, *n, *at, engine)?,
+        Change::Purge { payloads_before, all_before } => {
+            events::purge(tx, *payloads_before, *all_before)?;
+        }
         Change::ReserveSeq(seq) => {
             tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('seq_reserved', ?1)")?
                 .execute([seq.to_string()])?;
@@ -164,7 +201,11 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         runtime.process.start.cast_signed(),
         runtime.started_at.as_microsecond()
     ])?;
-    let state = &runtime.state;
+    Ok(())
+}
+
+fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: &StateRecord) -> rusqlite::Result<()> {
+    let [target, server, pane] = pane_params(pane);
     tx.prepare_cached(
         "INSERT OR REPLACE INTO states (target_id, server, pane_id, runtime_id, state, reason_code, confidence,
                                         state_version, since, last_seen_at, updated_at)
@@ -174,13 +215,13 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         target,
         server,
         pane,
-        runtime.id.as_str(),
-        state.state.as_str(),
-        state.reason.map(ReasonCode::as_str),
-        state.confidence.as_str(),
-        state.version.cast_signed(),
-        state.since.as_microsecond(),
-        now.as_microsecond()
+        runtime.as_str(),
+        record.state.as_str(),
+        record.reason.map(ReasonCode::as_str),
+        record.confidence.as_str(),
+        record.version.cast_signed(),
+        record.since.as_microsecond(),
+        record.updated_at.as_microsecond()
     ])?;
     Ok(())
 }
@@ -203,7 +244,18 @@ fn end_others(
 pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered> {
     let seq: Option<String> =
         connection.query_row("SELECT value FROM meta WHERE key = 'seq_reserved'", [], |row| row.get(0)).optional()?;
-    Ok(Remembered { fleet: restore(connection)?, seq: seq.and_then(|s| s.parse().ok()).unwrap_or(0) })
+    let (mut last_n, mut states) = match log::last_checkpoint(connection)? {
+        Some((n, engine)) => (n, Some(engine)),
+        None => (0, None),
+    };
+    for (n, at, input) in log::inputs_after(connection, last_n)? {
+        if let Some(engine) = &mut states {
+            engine.apply(input, at);
+        }
+        last_n = n;
+    }
+    let seq = seq.and_then(|s| s.parse().ok()).unwrap_or(0);
+    Ok(Remembered { fleet: restore(connection)?, seq, states, last_n, waiting: events::waiting(connection)? })
 }
 
 /// What was known when the daemon last stopped. The first listing of each server decides what of it is still true.
@@ -221,11 +273,10 @@ fn restore(connection: &Connection) -> rusqlite::Result<Fleet> {
     }
     let mut statement = connection.prepare(
         "SELECT p.target_id, p.server, p.pane_id, p.session_id, p.session_name, p.window_id, p.window_name, p.pane_epoch,
-                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at,
-                s.state, s.reason_code, s.confidence, s.state_version, s.since
+                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at
          FROM panes p
-         LEFT JOIN states s ON (s.target_id, s.server, s.pane_id) = (p.target_id, p.server, p.pane_id)
-         LEFT JOIN runtimes r ON r.runtime_id = s.runtime_id AND r.ended_at IS NULL",
+         LEFT JOIN runtimes r ON (r.target_id, r.server, r.pane_id) = (p.target_id, p.server, p.pane_id)
+                              AND r.ended_at IS NULL",
     )?;
     let rows = statement.query_map([], |row| Ok((server_key(row)?, word::<PaneId>(row, 2)?, pane(row)?)))?;
     for row in rows {
@@ -266,25 +317,17 @@ fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
 }
 
 fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
-    let reason: Option<String> = row.get(16)?;
-    let state = StateRecord {
-        state: word::<State>(row, 15)?,
-        reason: reason.and_then(|r| r.parse().ok()),
-        confidence: word::<Confidence>(row, 17)?,
-        version: row.get::<_, i64>(18)?.cast_unsigned(),
-        since: time(row, 19)?,
-    };
     Ok(Runtime {
         id: RuntimeId::from_stored(id),
         agent_type: AgentType::new(row.get::<_, String>(11)?),
         process: ProcessRef { pid: row.get(12)?, start: row.get::<_, i64>(13)?.cast_unsigned() },
-        suspended: state.reason == Some(ReasonCode::Suspended),
+        // The next look at the process tells.
+        suspended: false,
         started_at: time(row, 14)?,
-        state,
     })
 }
 
-fn word<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+pub(super) fn word<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
@@ -293,7 +336,7 @@ where
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
     Timestamp::from_microsecond(row.get(column)?)
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Integer, Box::new(e)))
 }

@@ -91,7 +91,9 @@ CREATE TABLE states (
 
 CREATE TABLE events (
     event_id        TEXT PRIMARY KEY,
-    runtime_id      TEXT NOT NULL,
+    runtime_id      TEXT,
+    status          TEXT NOT NULL CHECK (status IN ('bound', 'pending_bind', 'dropped_unbound')),
+    drop_reason     TEXT,
     event_type      TEXT NOT NULL,
     source          TEXT NOT NULL,
     source_event_id TEXT,
@@ -99,9 +101,14 @@ CREATE TABLE events (
     event_time      INTEGER NOT NULL,
     ingested_at     INTEGER NOT NULL,
     dedupe_key      TEXT NOT NULL,
-    raw_payload     BLOB,
-    UNIQUE (runtime_id, source, dedupe_key)
+    content_hash    TEXT NOT NULL,
+    whereabouts     TEXT,
+    raw_payload     TEXT
 ) STRICT;
+
+CREATE UNIQUE INDEX one_event_per_key ON events (runtime_id, source, dedupe_key) WHERE runtime_id IS NOT NULL;
+CREATE INDEX events_by_arrival ON events (ingested_at);
+CREATE INDEX events_waiting ON events (status) WHERE status = 'pending_bind';
 
 CREATE TABLE runtime_source_cursors (
     runtime_id             TEXT NOT NULL,
@@ -111,6 +118,33 @@ CREATE TABLE runtime_source_cursors (
     last_order_ingested_at INTEGER NOT NULL,
     last_order_event_id    TEXT NOT NULL,
     PRIMARY KEY (runtime_id, source)
+) STRICT;
+
+CREATE TABLE observations (
+    n        INTEGER PRIMARY KEY,
+    at       INTEGER NOT NULL,
+    event_id TEXT,
+    input    TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE transitions (
+    seq           INTEGER PRIMARY KEY,
+    n             INTEGER NOT NULL,
+    at            INTEGER NOT NULL,
+    runtime_id    TEXT NOT NULL,
+    from_state    TEXT,
+    state         TEXT NOT NULL,
+    reason_code   TEXT,
+    confidence    TEXT NOT NULL,
+    state_version INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX transitions_of_runtime ON transitions (runtime_id, seq);
+
+CREATE TABLE checkpoints (
+    n      INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    engine TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE action_snapshots (

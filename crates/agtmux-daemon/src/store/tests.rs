@@ -3,8 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use agtmux_core::fleet::{Pane, PaneKey, Placement};
 use agtmux_core::ids::*;
-use agtmux_core::runtime::{Runtime, RuntimeIdentity, StateRecord};
-use agtmux_core::state::ReasonCode;
+use agtmux_core::runtime::{Runtime, RuntimeIdentity};
 
 use super::*;
 
@@ -34,8 +33,7 @@ fn runtime(pid: u32, epoch: u32) -> Runtime {
         agent_type: &agent_type,
     };
     let id = identity.id();
-    let state = StateRecord::first(ReasonCode::NoAdapter, at(5));
-    Runtime { id, agent_type: AgentType::new("claude"), process, suspended: false, started_at: at(4), state }
+    Runtime { id, agent_type: AgentType::new("claude"), process, suspended: false, started_at: at(4) }
 }
 
 fn pane(runtime: Option<Runtime>, epoch: u32) -> Pane {

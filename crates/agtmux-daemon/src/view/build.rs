@@ -6,22 +6,23 @@ use agtmux_api::wire::{
     DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, TargetError,
     WindowIdentity, WindowItem,
 };
+use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::{Fleet, Outage, OutageCode, Pane, PaneKey};
 use agtmux_core::ids::{ServerKey, SessionId, WindowId};
 use agtmux_core::rollup::StateCounts;
 use agtmux_core::state::State;
 
 /// A pane, once for each session that shows it.
-pub(super) fn panes(fleet: &Fleet, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
+pub(super) fn panes(fleet: &Fleet, states: &StateEngine, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
     let Some(pane) = fleet.pane(key) else { return Vec::new() };
     let sessions: BTreeSet<&str> = pane.placements.iter().map(|p| p.session_name.as_str()).collect();
-    let items = sessions.into_iter().map(|session| pane_item(key, pane, session));
+    let items = sessions.into_iter().map(|session| pane_item(key, pane, states, session));
     items.map(|item| (item.identity.clone(), item)).collect()
 }
 
-fn pane_item(key: &PaneKey, pane: &Pane, session: &str) -> PaneItem {
+fn pane_item(key: &PaneKey, pane: &Pane, states: &StateEngine, session: &str) -> PaneItem {
     let runtime = pane.runtime.as_ref();
-    let state = runtime.map(|r| &r.state);
+    let state = runtime.and_then(|r| states.state(&r.id));
     PaneItem {
         identity: PaneIdentity {
             target: key.server.target.to_string(),
@@ -38,7 +39,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, session: &str) -> PaneItem {
         confidence: state.map(|s| s.confidence),
         state_version: state.map(|s| s.version),
         since: state.map(|s| s.since),
-        updated_at: pane.updated_at,
+        updated_at: state.map_or(pane.updated_at, |s| s.updated_at.max(pane.updated_at)),
         needs_action: state.is_some_and(|s| s.state.needs_action()),
         dialog: None,
         title: Some(pane.title.clone()).filter(|t| !t.is_empty()),
@@ -49,10 +50,14 @@ fn pane_item(key: &PaneKey, pane: &Pane, session: &str) -> PaneItem {
 }
 
 /// A window, once for each session that it is linked into.
-pub(super) fn windows(fleet: &Fleet, (key, id): &(ServerKey, WindowId)) -> Vec<(WindowIdentity, WindowItem)> {
+pub(super) fn windows(
+    fleet: &Fleet,
+    states: &StateEngine,
+    (key, id): &(ServerKey, WindowId),
+) -> Vec<(WindowIdentity, WindowItem)> {
     let Some(server) = fleet.server(key) else { return Vec::new() };
     let panes: Vec<&Pane> = server.panes.values().filter(|pane| pane.window == *id).collect();
-    let counts: StateCounts = panes.iter().filter_map(|pane| state_of(pane)).collect();
+    let counts: StateCounts = panes.iter().filter_map(|pane| state_of(pane, states)).collect();
     let name = panes.first().map(|pane| pane.window_name.clone()).unwrap_or_default();
     let sessions: BTreeSet<&str> =
         panes.iter().flat_map(|pane| &pane.placements).map(|p| p.session_name.as_str()).collect();
@@ -72,7 +77,11 @@ pub(super) fn windows(fleet: &Fleet, (key, id): &(ServerKey, WindowId)) -> Vec<(
     sessions.into_iter().map(item).map(|item| (item.identity.clone(), item)).collect()
 }
 
-pub(super) fn session(fleet: &Fleet, (key, id): &(ServerKey, SessionId)) -> Vec<(SessionIdentity, SessionItem)> {
+pub(super) fn session(
+    fleet: &Fleet,
+    states: &StateEngine,
+    (key, id): &(ServerKey, SessionId),
+) -> Vec<(SessionIdentity, SessionItem)> {
     let Some(server) = fleet.server(key) else { return Vec::new() };
     let mut windows = BTreeSet::new();
     let mut counts = StateCounts::default();
@@ -82,7 +91,7 @@ pub(super) fn session(fleet: &Fleet, (key, id): &(ServerKey, SessionId)) -> Vec<
         name = Some(place.session_name.clone());
         panes += 1;
         windows.insert(pane.window);
-        if let Some(state) = state_of(pane) {
+        if let Some(state) = state_of(pane, states) {
             counts.add(state);
         }
     }
@@ -104,8 +113,8 @@ pub(super) fn session(fleet: &Fleet, (key, id): &(ServerKey, SessionId)) -> Vec<
     vec![(identity, item)]
 }
 
-fn state_of(pane: &Pane) -> Option<State> {
-    pane.runtime.as_ref().map(|r| r.state.state)
+fn state_of(pane: &Pane, states: &StateEngine) -> Option<State> {
+    states.state(&pane.runtime.as_ref()?.id).map(|record| record.state)
 }
 
 /// Everything that cannot be read at the moment.

@@ -13,6 +13,7 @@ use agtmux_api::wire::{
     EventKind, Item, PaneIdentity, PaneItem, Scope, SessionIdentity, SessionItem, TargetError, WindowIdentity,
     WindowItem,
 };
+use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::{Delta, Fleet, PaneKey};
 use agtmux_core::ids::{ServerKey, SessionId, WindowId};
 
@@ -67,8 +68,9 @@ impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> Shown<K, I, 
 pub(crate) type Shift = (EventKind, Item);
 
 impl View {
-    /// Everything that is in the fleet.
-    pub(crate) fn of(fleet: &Fleet) -> Self {
+    /// Everything that is in the fleet, before its states are known.
+    pub(crate) fn of_fleet(fleet: &Fleet) -> Self {
+        let states = StateEngine::new(jiff::SignedDuration::ZERO);
         let mut delta = Delta { targets_changed: true, ..Delta::default() };
         for (server, panes) in fleet.servers().map(|(key, server)| (key, &server.panes)) {
             for (id, pane) in panes {
@@ -78,26 +80,26 @@ impl View {
             }
         }
         let mut view = Self::default();
-        view.follow(fleet, &delta);
+        view.follow(fleet, &states, &delta);
         view
     }
 
     /// Follows the fleet. What comes back is to be published, in this order.
-    pub(crate) fn follow(&mut self, fleet: &Fleet, delta: &Delta) -> Vec<Shift> {
+    pub(crate) fn follow(&mut self, fleet: &Fleet, states: &StateEngine, delta: &Delta) -> Vec<Shift> {
         let (mut gone, mut changed) = (Vec::new(), Vec::new());
         let touched: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
         for key in touched {
-            let (old, new) = self.panes.replace(key, build::panes(fleet, key));
+            let (old, new) = self.panes.replace(key, build::panes(fleet, states, key));
             gone.extend(old.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
             changed.extend(new.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
         }
         for key in &delta.windows {
-            let (old, new) = self.windows.replace(key, build::windows(fleet, key));
+            let (old, new) = self.windows.replace(key, build::windows(fleet, states, key));
             gone.extend(old.iter().map(|item| Item::Window((**item).clone())));
             changed.extend(new.iter().map(|item| Item::Window((**item).clone())));
         }
         for key in &delta.sessions {
-            let (old, new) = self.sessions.replace(key, build::session(fleet, key));
+            let (old, new) = self.sessions.replace(key, build::session(fleet, states, key));
             gone.extend(old.iter().map(|item| Item::Session((**item).clone())));
             changed.extend(new.iter().map(|item| Item::Session((**item).clone())));
         }

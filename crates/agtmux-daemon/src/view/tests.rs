@@ -1,5 +1,6 @@
 use agtmux_api::wire::{GroupBy, ListQuery, Scope};
-use agtmux_core::fleet::{AgentSighting, Observation, PaneRow, ProcessSighting};
+use agtmux_core::engine::Input;
+use agtmux_core::fleet::{AgentSighting, Life, Observation, PaneRow, ProcessSighting};
 use agtmux_core::ids::*;
 use agtmux_core::state::State;
 use jiff::Timestamp;
@@ -30,17 +31,29 @@ fn row(session: u32, window: u32, pane: u32) -> PaneRow {
 
 struct World {
     fleet: Fleet,
+    states: StateEngine,
     view: View,
 }
 
 impl World {
     fn new() -> Self {
-        Self { fleet: Fleet::default(), view: View::default() }
+        Self { fleet: Fleet::default(), states: StateEngine::new(jiff::SignedDuration::ZERO), view: View::default() }
     }
 
     fn apply(&mut self, observation: Observation) -> Vec<Shift> {
         let delta = self.fleet.apply(observation, Timestamp::UNIX_EPOCH);
-        self.view.follow(&self.fleet, &delta)
+        for life in &delta.lives {
+            if let Life::Began { pane, runtime } = life {
+                let began = Input::Began {
+                    runtime: runtime.id.clone(),
+                    server: pane.server.clone(),
+                    agent_type: runtime.agent_type.clone(),
+                    suspended: false,
+                };
+                self.states.apply(began, Timestamp::UNIX_EPOCH);
+            }
+        }
+        self.view.follow(&self.fleet, &self.states, &delta)
     }
 
     fn list(&mut self, server: &str, rows: Vec<PaneRow>) -> Vec<Shift> {

@@ -3,8 +3,12 @@
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod emit;
+pub(crate) mod explain;
 pub(crate) mod filters;
+pub(crate) mod history;
 pub(crate) mod list;
+pub(crate) mod replay;
 pub(crate) mod status;
 pub(crate) mod watch;
 mod welcome;
@@ -20,6 +24,10 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::List(args)) => block_on(list::run(args)),
         Some(Command::Watch(args)) => block_on(watch::run(args)),
         Some(Command::Status(args)) => block_on(status::run(args)),
+        Some(Command::Emit(args)) => block_on(emit::run(args)),
+        Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::History(args)) => block_on(history::run(args)),
+        Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Daemon(command)) => daemon::run(command),
         Some(Command::Config(command)) => config::run(command),
         Some(Command::Demo) => block_on(demo::run()),
@@ -28,7 +36,7 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
 }
 
 /// One thread is enough for a client, and the quickest to start.
-fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+pub(crate) fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CliError::io("start", error))?.block_on(command)
 }

@@ -1,6 +1,6 @@
 //! Turns items into lines of text. Only draws: nothing in here asks or decides anything.
 
-mod age;
+pub(crate) mod age;
 mod cell;
 mod colour;
 mod fit;

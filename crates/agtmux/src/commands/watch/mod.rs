@@ -6,6 +6,9 @@ mod keys;
 mod reader;
 mod screen;
 mod since;
+
+pub(crate) use since::parse as since_when;
+
 mod snapshot;
 mod stream;
 mod table;

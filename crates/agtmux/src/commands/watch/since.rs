@@ -10,7 +10,7 @@ use super::Plan;
 use crate::error::CliError;
 
 /// A moment, or how long ago it was.
-pub(super) fn parse(given: &str) -> Result<Timestamp, String> {
+pub(crate) fn parse(given: &str) -> Result<Timestamp, String> {
     if let Ok(moment) = given.parse::<Timestamp>() {
         return Ok(moment);
     }

@@ -1,0 +1,69 @@
+use agtmux_core::evidence::{Claim, Source, Stand};
+use agtmux_core::state::{Confidence, ReasonCode, State};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Why a runtime's state is what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Explanation {
+    pub schema_version: u32,
+    pub runtime_id: String,
+    pub agent_type: String,
+    pub target: String,
+    pub server: String,
+    pub pane_id: String,
+    pub state: State,
+    pub reason_code: Option<ReasonCode>,
+    pub confidence: Confidence,
+    pub state_version: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub since: Timestamp,
+    pub candidates: Vec<Candidate>,
+    /// What would change it.
+    pub would_change: Vec<String>,
+}
+
+/// One statement that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Candidate {
+    pub source: Source,
+    pub claim: Claim,
+    #[schemars(with = "serde_json::Value")]
+    #[schema(value_type = Object)]
+    pub says: Stand,
+    pub conclusive: bool,
+    /// Whether it counts.
+    pub fresh: bool,
+    /// Why not.
+    pub why_not: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub as_of: Timestamp,
+    pub age_ms: i64,
+    pub rule: String,
+    pub rule_version: u32,
+    pub evidence: String,
+}
+
+/// The changes of state of one runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct History {
+    pub schema_version: u32,
+    pub runtime_id: String,
+    pub items: Vec<PastState>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct PastState {
+    pub seq: u64,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    pub from: Option<State>,
+    pub state: State,
+    pub reason_code: Option<ReasonCode>,
+    pub confidence: Confidence,
+    pub state_version: u64,
+    /// How long it lasted; null while it lasts.
+    pub duration_ms: Option<i64>,
+}

@@ -1,0 +1,197 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::evidence::{DialogKind, Rule, Source, Stand, Statement};
+use crate::ids::{ServerName, TargetName};
+use crate::ordering::OrderKey;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("in range")
+}
+
+fn server() -> ServerKey {
+    ServerKey { target: TargetName::local(), server: ServerName::new("default") }
+}
+
+fn id(name: &str) -> RuntimeId {
+    RuntimeId::from_stored(name.into())
+}
+
+fn began(name: &str) -> Input {
+    Input::Began { runtime: id(name), server: server(), agent_type: AgentType::new("claude"), suspended: false }
+}
+
+fn heard(name: &str, source: Source, stand: Stand, seq: u64, second: i64) -> Input {
+    let order = OrderKey {
+        source_seq: Some(seq),
+        event_time: at(second),
+        ingested_at: at(second),
+        event_id: format!("{seq:08}"),
+    };
+    let statement = Statement {
+        source,
+        stand,
+        conclusive: true,
+        as_of: at(second),
+        settled: true,
+        ttl: (stand == Stand::Running).then(|| SignedDuration::from_mins(15)),
+        order,
+        rule: Rule { name: "test".into(), version: 1 },
+        excerpt: String::new(),
+    };
+    Input::Heard { runtime: id(name), statement: Box::new(statement) }
+}
+
+fn engine(inputs: Vec<(Input, i64)>) -> (StateEngine, Vec<Transition>) {
+    let mut engine = StateEngine::new(SignedDuration::from_secs(120));
+    let transitions = inputs.into_iter().flat_map(|(input, second)| engine.apply(input, at(second))).collect();
+    (engine, transitions)
+}
+
+fn state(engine: &StateEngine, name: &str) -> State {
+    engine.state(&id(name)).expect("a known runtime").state
+}
+
+#[test]
+fn a_completed_turn_is_idle_after_two_minutes_of_daemon_time() {
+    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Stand::Completed, 1, 1), 1)]);
+    assert_eq!(state(&engine, "r"), State::Completed);
+    assert_eq!(engine.next_deadline(at(1)), Some(at(121)));
+    assert!(engine.due(at(120)).is_empty());
+    for input in engine.due(at(121)) {
+        engine.apply(input, at(121));
+    }
+    assert_eq!(state(&engine, "r"), State::Idle);
+    assert_eq!(engine.next_deadline(at(121)), None);
+}
+
+#[test]
+fn a_demotion_that_comes_too_late_changes_nothing() {
+    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Stand::Completed, 1, 1), 1)]);
+    let due = engine.due(at(130));
+    engine.apply(heard("r", Source::Hook, Stand::Running, 2, 130), at(130));
+    engine.apply(heard("r", Source::Hook, Stand::Completed, 3, 131), at(131));
+    for input in due {
+        engine.apply(input, at(132));
+    }
+    assert_eq!(state(&engine, "r"), State::Completed, "this is another completion");
+}
+
+#[test]
+fn what_comes_for_an_ended_runtime_never_touches_the_next_one() {
+    let (engine, transitions) = engine(vec![
+        (began("old"), 0),
+        (Input::Ended { runtime: id("old") }, 1),
+        (began("new"), 2),
+        (heard("old", Source::Hook, Stand::Running, 1, 3), 3),
+    ]);
+    assert_eq!(state(&engine, "new"), State::Unknown);
+    assert_eq!(transitions.len(), 2);
+}
+
+#[test]
+fn an_outage_hides_the_state_and_gives_it_back() {
+    let out = |reachable| Input::Reachable { server: server(), reachable };
+    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Stand::Running, 1, 1), 1)]);
+    engine.apply(out(false), at(2));
+    let record = engine.state(&id("r")).expect("known").clone();
+    assert_eq!((record.state, record.reason), (State::Unknown, Some(ReasonCode::TargetUnreachable)));
+    engine.apply(out(true), at(3));
+    assert_eq!(state(&engine, "r"), State::Running);
+}
+
+#[test]
+fn running_that_went_stale_is_due_by_itself() {
+    let (mut engine, _) = engine(vec![(began("r"), 0), (heard("r", Source::Hook, Stand::Running, 1, 1), 1)]);
+    assert_eq!(engine.next_deadline(at(1)), Some(at(901)));
+    for input in engine.due(at(901)) {
+        engine.apply(input, at(901));
+    }
+    let record = engine.state(&id("r")).expect("known");
+    assert_eq!((record.state, record.reason), (State::Unknown, Some(ReasonCode::StaleSignal)));
+}
+
+fn any_input() -> impl Strategy<Value = Input> {
+    let names = prop_oneof![Just("a"), Just("b"), Just("c")];
+    let stands = prop_oneof![
+        Just(Stand::Running),
+        Just(Stand::Completed),
+        Just(Stand::Idle),
+        Just(Stand::Failed),
+        Just(Stand::Asks(DialogKind::Approval)),
+        Just(Stand::AsksNothing),
+    ];
+    let sources = prop_oneof![Just(Source::Hook), Just(Source::Screen), Just(Source::File)];
+    prop_oneof![
+        8 => (names.clone(), sources, stands, 1u64..50).prop_map(|(name, source, stand, seq)| {
+            heard(name, source, stand, seq, i64::try_from(seq).expect("small"))
+        }),
+        1 => names.clone().prop_map(began),
+        1 => names.clone().prop_map(|name| Input::Ended { runtime: id(name) }),
+        1 => (names, any::<bool>()).prop_map(|(name, suspended)| Input::Suspended { runtime: id(name), suspended }),
+        1 => any::<bool>().prop_map(|reachable| Input::Reachable { server: server(), reachable }),
+    ]
+}
+
+fn cases() -> u32 {
+    if std::env::var_os("AGTMUX_SOAK").is_some() { 10_000 } else { 500 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn the_same_stream_gives_the_same_states_and_log_also_over_a_restart(
+        inputs in proptest::collection::vec(any_input(), 0..60),
+        cut in 0usize..60,
+    ) {
+        let timed = |inputs: &[Input]| inputs.iter().cloned().enumerate()
+            .map(|(n, input)| (input, i64::try_from(n).expect("small"))).collect::<Vec<_>>();
+        let (whole, log) = engine(timed(&inputs));
+        let (again, log_again) = engine(timed(&inputs));
+        prop_assert_eq!(&whole, &again);
+        prop_assert_eq!(&log, &log_again);
+
+        let cut = cut.min(inputs.len());
+        let (before, mut log_in_parts) = engine(timed(&inputs[..cut]));
+        let checkpoint = serde_json::to_string(&before).expect("a checkpoint is JSON");
+        let mut after: StateEngine = serde_json::from_str(&checkpoint).expect("and reads back");
+        for (n, input) in inputs.iter().enumerate().skip(cut) {
+            log_in_parts.extend(after.apply(input.clone(), at(i64::try_from(n).expect("small"))));
+        }
+        prop_assert_eq!(&whole, &after);
+        prop_assert_eq!(&log, &log_in_parts);
+    }
+
+    #[test]
+    fn a_shuffle_of_sequenced_events_gives_the_same_final_states(
+        events in proptest::collection::vec(any_input(), 0..40),
+        seed in any::<u64>(),
+    ) {
+        let events: Vec<Input> = events.into_iter().filter(|i| matches!(i, Input::Heard { .. })).collect();
+        // One number per source is one event: the rest would be refused as conflicting.
+        let mut seen = BTreeSet::new();
+        let events: Vec<Input> = events.into_iter().filter(|input| match input {
+            Input::Heard { runtime, statement } => {
+                seen.insert((runtime.clone(), statement.source, statement.stand.claim(), statement.order.source_seq))
+            }
+            _ => false,
+        }).collect();
+        let mut shuffled = events.clone();
+        let mut seed = seed | 1;
+        for n in (1..shuffled.len()).rev() {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            shuffled.swap(n, usize::try_from(seed % (n as u64 + 1)).expect("small"));
+        }
+        let run = |events: Vec<Input>| {
+            let begun = ["a", "b", "c"].map(began).into_iter().map(|i| (i, 0));
+            let (engine, _) = engine(begun.chain(events.into_iter().map(|e| (e, 60))).collect());
+            engine.runtimes().map(|(id, record)| (id.clone(), record.state, record.reason)).collect::<Vec<_>>()
+        };
+        let duplicated: Vec<Input> = shuffled.iter().chain(&shuffled).cloned().collect();
+        prop_assert_eq!(run(events.clone()), run(shuffled));
+        prop_assert_eq!(run(events), run(duplicated), "duplicates change nothing");
+    }
+}

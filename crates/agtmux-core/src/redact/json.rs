@@ -1,0 +1,124 @@
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::{is_marked, marker, names, text};
+
+/// What a secret that was found by its name becomes.
+const BY_NAME: &str = "field";
+
+/// Redacts every string of a document, its keys too, and whatever goes by the name of a secret.
+///
+/// Recurses as deep as the document: a parser with a depth limit (serde_json's is 128) has to have made it.
+pub fn json(value: &mut Value) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::String(string) => redact_string(string),
+        Value::Array(items) => redact_array(items),
+        Value::Object(fields) => redact_object(fields),
+    }
+}
+
+fn redact_string(string: &mut String) {
+    if let Some(clean) = cleaner(string) {
+        *string = clean;
+    }
+}
+
+fn redact_object(fields: &mut Map<String, Value>) {
+    let says_name = ["name", "key", "Name", "Key"].iter().find_map(|field| fields.get(*field)?.as_str());
+    // As Kubernetes writes variables and browsers write headers: {"name": "TOKEN", "value": "…"}.
+    let value_is_secret = says_name.is_some_and(names::is_secret);
+    for (name, value) in fields.iter_mut() {
+        if names::is_secret(name) || (value_is_secret && name.eq_ignore_ascii_case("value")) {
+            hide(value);
+        } else if names::is_many_secrets(name) {
+            hide_strings(value);
+        } else {
+            json(value);
+        }
+    }
+    redact_names(fields);
+}
+
+/// Secrets also stand where names should (a map from token to user).
+fn redact_names(fields: &mut Map<String, Value>) {
+    let changed: Vec<(String, String)> =
+        fields.keys().filter_map(|name| Some((name.clone(), cleaner(name)?))).collect();
+    let mut taken = 1;
+    for (name, clean) in changed {
+        let mut free = clean.clone();
+        while fields.contains_key(&free) {
+            taken += 1;
+            free = format!("{taken} {clean}");
+        }
+        if let Some(value) = fields.remove(&name) {
+            fields.insert(free, value);
+        }
+    }
+}
+
+/// The text without its secrets, if it had any.
+fn cleaner(string: &str) -> Option<String> {
+    match text(string) {
+        Cow::Owned(clean) => Some(clean),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+fn redact_array(items: &mut [Value]) {
+    if is_environment(items) {
+        items.iter_mut().for_each(hide_variable);
+    }
+    if let [Value::String(name), value] = items
+        && names::is_secret(name)
+    {
+        hide(value);
+    }
+    let mut next_is_secret = false;
+    for item in items {
+        let argument = item.as_str().unwrap_or_default();
+        let (is_option, is_secret_flag) = (argument.starts_with("--"), names::is_secret_flag(argument));
+        if next_is_secret && !is_option {
+            hide(item);
+        } else {
+            json(item);
+        }
+        next_is_secret = is_secret_flag;
+    }
+}
+
+fn is_environment(items: &[Value]) -> bool {
+    items.iter().all(|item| item.as_str().is_some_and(|variable| names::variable_name(variable).is_some()))
+}
+
+/// In an environment, unlike in a command line, the value goes on after a space.
+fn hide_variable(variable: &mut Value) {
+    let Value::String(variable) = variable else { return };
+    let Some(name) = names::variable_name(variable).filter(|name| names::is_secret(name)) else { return };
+    if variable.len() > name.len() + 1 {
+        *variable = format!("{name}={}", marker(BY_NAME));
+    }
+}
+
+fn hide(value: &mut Value) {
+    match value {
+        Value::Null => {}
+        Value::String(string) if string.is_empty() || is_marked(string) => {}
+        value => *value = Value::String(marker(BY_NAME)),
+    }
+}
+
+fn hide_strings(value: &mut Value) {
+    match value {
+        Value::String(_) => hide(value),
+        Value::Array(items) => items.iter_mut().for_each(hide_strings),
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                if names::is_secret(name) { hide(value) } else { hide_strings(value) }
+            }
+            redact_names(fields);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

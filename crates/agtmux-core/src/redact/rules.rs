@@ -1,0 +1,103 @@
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::{Captures, Match, Regex, RegexSet};
+
+use super::table::{ROWS, Row};
+use super::{is_marked, marker, names};
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::compile().expect("a test compiles every row"));
+
+struct Rules {
+    /// All rows in one scan: most texts match none.
+    any: RegexSet,
+    rows: Vec<Regex>,
+    markers: Regex,
+}
+
+/// A place that has to go, and the row that says so. No row means that it is a marker already.
+struct Find {
+    place: Range<usize>,
+    row: Option<&'static Row>,
+}
+
+/// The text with what all rows find taken out. None if they find nothing.
+///
+/// All rows look at the same text: would one change it for the next, it could take away the name that gives another
+/// secret away (`--token password = hunter2`).
+pub(super) fn round(text: &str) -> Option<String> {
+    let mut found = RULES.find(text);
+    found.retain(|find| !is_marked(&text[find.place.clone()]));
+    if found.is_empty() {
+        return None;
+    }
+    let markers = RULES.markers.find_iter(text).map(|marker| Find { place: marker.range(), row: None });
+    found.extend(markers);
+    let whole = join_overlapping(found);
+    let wanted = whole.iter().filter(|find| !is_marked(&text[find.place.clone()]));
+    replace(text, wanted)
+}
+
+impl Rules {
+    fn compile() -> Result<Self, regex::Error> {
+        let patterns: Vec<String> = ROWS.iter().map(|row| names::expand(row.pattern)).collect();
+        let kinds: Vec<&str> = ROWS.iter().map(|row| row.kind).collect();
+        Ok(Self {
+            any: RegexSet::new(&patterns)?,
+            rows: patterns.iter().map(|pattern| Regex::new(pattern)).collect::<Result<_, _>>()?,
+            markers: Regex::new(&format!(r"\[redacted:(?:{})\]", kinds.join("|")))?,
+        })
+    }
+
+    /// Row by row, so that a find of a more telling kind comes before others.
+    fn find(&self, text: &str) -> Vec<Find> {
+        let matching = self.any.matches(text).into_iter();
+        matching.flat_map(|index| find_row(&self.rows[index], &ROWS[index], text)).collect()
+    }
+}
+
+fn find_row<'t>(pattern: &'t Regex, row: &'static Row, text: &'t str) -> impl Iterator<Item = Find> + 't {
+    let secrets = pattern.captures_iter(text).filter_map(|found| secret_part(&found));
+    secrets.map(|secret| Find { place: secret.range(), row: Some(row) })
+}
+
+/// The group that took part, or all of it in a row without groups.
+fn secret_part<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
+    found.iter().skip(1).flatten().next().or_else(|| found.get(0))
+}
+
+/// Where finds overlap, all of it goes, by the name of the one that came first.
+fn join_overlapping(found: Vec<Find>) -> Vec<Find> {
+    let mut by_place: Vec<(usize, Find)> = found.into_iter().enumerate().collect();
+    by_place.sort_by_key(|(rank, find)| (find.place.start, *rank));
+    let mut joined: Vec<(usize, Find)> = Vec::with_capacity(by_place.len());
+    for (rank, find) in by_place {
+        match joined.last_mut() {
+            Some((best, last)) if find.place.start < last.place.end => {
+                last.place.end = last.place.end.max(find.place.end);
+                if rank < *best {
+                    (*best, last.row) = (rank, find.row);
+                }
+            }
+            _ => joined.push((rank, find)),
+        }
+    }
+    joined.into_iter().map(|(_, find)| find).collect()
+}
+
+fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f Find>) -> Option<String> {
+    let mut out = String::new();
+    let mut copied = 0;
+    for (find, row) in wanted.filter_map(|find| Some((find, find.row?))) {
+        out.push_str(&text[copied..find.place.start]);
+        out.push_str(&marker(row.kind));
+        copied = find.place.end;
+    }
+    (copied > 0).then(|| out + &text[copied..])
+}
+
+/// Whether a row finds something by itself.
+#[cfg(test)]
+pub(super) fn finds(index: usize, text: &str) -> bool {
+    find_row(&RULES.rows[index], &ROWS[index], text).next().is_some()
+}

@@ -1,0 +1,160 @@
+//! How a person or a program names one runtime. It is resolved to exactly one, or refused.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::fleet::{Fleet, Pane, PaneKey};
+use crate::ids::{PaneId, WindowId};
+use crate::runtime::{Runtime, RuntimeId};
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ref {
+    /// `runtime:<id>`
+    Runtime(RuntimeId),
+    /// `pane:<target>/<session>/<window>/<pane>`, `<target>@<server>` where two servers match. Parts are
+    /// percent-encoded.
+    Place { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
+    /// `%12`
+    Pane(PaneId),
+    /// The kind of an agent, where there is one of it.
+    Agent(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefError {
+    #[error("'{0}' cannot be read as a reference")]
+    Invalid(String),
+    #[error("no agent fits '{0}'")]
+    NotFound(String),
+    #[error("'{reference}' fits several agents: {}", candidates.join(", "))]
+    Ambiguous { reference: String, candidates: Vec<String> },
+}
+
+impl FromStr for Ref {
+    type Err = RefError;
+
+    fn from_str(s: &str) -> Result<Self, RefError> {
+        let invalid = || RefError::Invalid(s.to_owned());
+        if let Some(id) = s.strip_prefix("runtime:") {
+            let plain = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            return if plain { Ok(Self::Runtime(RuntimeId::from_stored(id.to_owned()))) } else { Err(invalid()) };
+        }
+        if let Some(place) = s.strip_prefix("pane:") {
+            return parse_place(place).ok_or_else(invalid);
+        }
+        if s.starts_with('%') {
+            return s.parse().map(Self::Pane).map_err(|_| invalid());
+        }
+        let name = !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+        if name { Ok(Self::Agent(s.to_owned())) } else { Err(invalid()) }
+    }
+}
+
+fn parse_place(text: &str) -> Option<Ref> {
+    let parts: Vec<String> = text.split('/').map(decode).collect::<Option<_>>()?;
+    let [host, session, window, pane] = parts.as_slice() else { return None };
+    let (target, server) = match host.split_once('@') {
+        Some((target, server)) => (target.to_owned(), Some(server.to_owned())),
+        None => (host.clone(), None),
+    };
+    Some(Ref::Place {
+        target,
+        server,
+        session: session.clone(),
+        window: window.parse().ok()?,
+        pane: pane.parse().ok()?,
+    })
+}
+
+/// A `%` that is followed by two hex digits stands for a byte; pane ids may keep theirs.
+fn decode(part: &str) -> Option<String> {
+    if part.parse::<PaneId>().is_ok() {
+        return Some(part.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let hex = [rest.next()?, rest.next()?];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&hex).ok()?, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+impl fmt::Display for Ref {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Runtime(id) => write!(f, "runtime:{id}"),
+            Self::Place { target, server, session, window, pane } => {
+                let at = server.as_ref().map(|s| format!("@{s}")).unwrap_or_default();
+                write!(f, "pane:{target}{at}/{session}/{window}/{pane}")
+            }
+            Self::Pane(id) => write!(f, "{id}"),
+            Self::Agent(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Ref {
+    /// Exactly one runtime, or none.
+    pub fn resolve(&self, fleet: &Fleet) -> Result<(PaneKey, Runtime), RefError> {
+        let mut fitting = Vec::new();
+        for (key, server) in fleet.servers() {
+            for (id, pane) in &server.panes {
+                let place = PaneKey { server: key.clone(), pane: *id };
+                if let Some(runtime) = pane.runtime.as_ref().filter(|runtime| self.fits(&place, pane, runtime)) {
+                    fitting.push((place, runtime.clone()));
+                }
+            }
+        }
+        match fitting.len() {
+            0 => Err(RefError::NotFound(self.to_string())),
+            1 => Ok(fitting.remove(0)),
+            _ => {
+                let candidates = fitting.iter().map(|(key, runtime)| {
+                    format!("runtime:{} ({} in {} on {})", runtime.id, runtime.agent_type, key.pane, key.server.server)
+                });
+                Err(RefError::Ambiguous { reference: self.to_string(), candidates: candidates.collect() })
+            }
+        }
+    }
+
+    fn fits(&self, key: &PaneKey, pane: &Pane, runtime: &Runtime) -> bool {
+        match self {
+            Self::Runtime(id) => runtime.id == *id,
+            Self::Place { target, server, session, window, pane: id } => {
+                key.server.target.as_str() == target
+                    && server.as_ref().is_none_or(|server| key.server.server.as_str() == server)
+                    && pane.placements.iter().any(|p| p.session_name == *session)
+                    && (pane.window, key.pane) == (*window, *id)
+            }
+            Self::Pane(id) => key.pane == *id,
+            Self::Agent(name) => runtime.agent_type.as_str() == name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_read_strictly() {
+        assert_eq!("%3".parse(), Ok(Ref::Pane(PaneId(3))));
+        assert_eq!("claude".parse(), Ok(Ref::Agent("claude".into())));
+        assert!(matches!("runtime:ab12".parse(), Ok(Ref::Runtime(_))));
+        let place = "pane:host@default/my%20work/@1/%3".parse::<Ref>().expect("a place");
+        let Ref::Place { target, server, session, window, pane } = place else { panic!("a place") };
+        assert_eq!((target.as_str(), server.as_deref(), session.as_str()), ("host", Some("default"), "my work"));
+        assert_eq!((window, pane), (WindowId(1), PaneId(3)));
+        for bad in
+            ["", "%", "%x", "runtime:", "runtime:a/b", "pane:host/s/1/%3", "pane:host/s/@1", "a b", "pane:h/%zz/@1/%1"]
+        {
+            assert!(matches!(bad.parse::<Ref>(), Err(RefError::Invalid(_))), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a state is what it is.
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{Candidate, Explanation};
+use agtmux_core::mind::{Aging, Standing};
+use agtmux_core::refs::{Ref, RefError};
+use agtmux_core::state::State;
+use jiff::Timestamp;
+
+use super::Engine;
+
+impl Engine {
+    pub(super) fn explain(&self, reference: &Ref, now: Timestamp) -> Result<Explanation, ApiError> {
+        let (pane, runtime) = reference.resolve(&self.fleet).map_err(|error| refusal(&error))?;
+        let Some(record) = self.states.state(&runtime.id) else {
+            return Err(refusal(&RefError::NotFound(reference.to_string())));
+        };
+        let standings = self.states.standings(&runtime.id, now);
+        Ok(Explanation {
+            schema_version: SCHEMA_VERSION,
+            runtime_id: runtime.id.to_string(),
+            agent_type: runtime.agent_type.to_string(),
+            target: pane.server.target.to_string(),
+            server: pane.server.server.to_string(),
+            pane_id: pane.pane.to_string(),
+            state: record.state,
+            reason_code: record.reason,
+            confidence: record.confidence,
+            state_version: record.version,
+            since: record.since,
+            candidates: standings.iter().map(|standing| candidate(standing, now)).collect(),
+            would_change: would_change(record.state, &standings),
+        })
+    }
+}
+
+pub(crate) fn refusal(error: &RefError) -> ApiError {
+    let (code, hint) = match error {
+        RefError::Invalid(_) => {
+            (ErrorCode::RefInvalid, "write runtime:ID, %12, an agent's name, or pane:TARGET/SESSION/@W/%P")
+        }
+        RefError::NotFound(_) => (ErrorCode::RefNotFound, "agtmux list panes"),
+        RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "use one of the runtime: references"),
+    };
+    ApiError::new(code, error.to_string()).with_hint(hint)
+}
+
+fn candidate(standing: &Standing<'_>, now: Timestamp) -> Candidate {
+    let statement = standing.statement;
+    Candidate {
+        source: statement.source,
+        claim: standing.stand.claim(),
+        says: standing.stand,
+        conclusive: statement.conclusive,
+        fresh: standing.aging == Aging::Fresh,
+        why_not: why_not(standing.aging),
+        as_of: statement.as_of,
+        age_ms: i64::try_from(now.duration_since(standing.heard_at).as_millis()).unwrap_or(i64::MAX),
+        rule: statement.rule.name.clone(),
+        rule_version: statement.rule.version,
+        evidence: statement.excerpt.clone(),
+    }
+}
+
+fn why_not(aging: Aging) -> Option<String> {
+    match aging {
+        Aging::Fresh => None,
+        Aging::Inconclusive => Some("a hint only: it cannot make a state".into()),
+        Aging::Expired => Some("not said again for too long".into()),
+        Aging::Contradicted(source) => Some(format!("{source} said otherwise later")),
+        Aging::Replaced => Some("its own source said otherwise later".into()),
+    }
+}
+
+fn would_change(state: State, standings: &[Standing<'_>]) -> Vec<String> {
+    let mut changes = Vec::new();
+    if standings.is_empty() {
+        changes.push("any statement about this agent: an event from its hooks, or from `agtmux emit`".into());
+    }
+    if state == State::Completed {
+        changes.push("time: a completed turn counts as idle after a while".into());
+    }
+    if standings.iter().any(|s| s.aging == Aging::Fresh && s.statement.ttl.is_some()) {
+        changes.push("time: what is not said again goes stale".into());
+    }
+    if state != State::Unknown {
+        changes.push("a later conclusive statement of any source, or the end of the agent's process".into());
+    }
+    changes
+}

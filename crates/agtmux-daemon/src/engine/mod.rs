@@ -1,0 +1,336 @@
+//! The one place where the fleet and the states of its agents change: observations and events in, then the store, then
+//! everyone who watches.
+
+mod explain;
+mod ingest;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agtmux_api::config;
+use agtmux_api::error::ApiError;
+use agtmux_api::wire::{Explanation, Receipt};
+use agtmux_core::engine::{self as states, StateEngine};
+use agtmux_core::fleet::{Fleet, Life, Observation, PaneKey};
+use agtmux_core::refs::Ref;
+use agtmux_core::runtime::RuntimeId;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Clock;
+use crate::recorder::Recorder;
+use crate::shared::Shared;
+use crate::store::{Change, EventRow, Remembered, Store, StoreError};
+pub(crate) use explain::refusal;
+pub(crate) use ingest::{From, Incoming};
+use step::Step;
+
+/// Sequence numbers are reserved in blocks, so that most changes need no write for theirs.
+const SEQ_BLOCK: u64 = 10_000;
+
+/// How many waiting inputs share a transaction.
+const BATCH: usize = 256;
+
+/// How many inputs a replay has to go through at the most.
+const CHECKPOINT_EVERY: u64 = 5_000;
+
+const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
+
+#[derive(Debug)]
+pub(crate) enum Input {
+    Observed(Observation),
+    Event(Box<Incoming>, oneshot::Sender<Result<Receipt, ApiError>>),
+    Explain(Ref, oneshot::Sender<Result<Explanation, ApiError>>),
+    /// Answered when everything before it has been applied and published.
+    Settle(oneshot::Sender<()>),
+}
+
+/// The way in. It waits when the engine is behind: nothing is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct EngineHandle(mpsc::Sender<Input>);
+
+impl EngineHandle {
+    pub(crate) async fn observe(&self, observation: Observation) {
+        // The engine outlives its observers but for the last moments of a shutdown.
+        let _ = self.0.send(Input::Observed(observation)).await;
+    }
+
+    /// Returns when the event is stored, or says why it was not taken.
+    pub(crate) async fn event(&self, event: Incoming) -> Result<Receipt, ApiError> {
+        self.ask(|reply| Input::Event(Box::new(event), reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
+    }
+
+    pub(crate) async fn explain(&self, reference: Ref) -> Result<Explanation, ApiError> {
+        self.ask(|reply| Input::Explain(reference, reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
+    }
+
+    pub(crate) async fn settle(&self) {
+        self.ask(Input::Settle).await;
+    }
+
+    async fn ask<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> Input) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.0.send(input(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+pub(crate) struct Engine {
+    clock: Clock,
+    settings: config::State,
+    fleet: Fleet,
+    states: StateEngine,
+    /// Where each runtime lives.
+    homes: BTreeMap<RuntimeId, PaneKey>,
+    /// Events that wait for their runtime, the oldest first.
+    waiting: VecDeque<EventRow>,
+    /// The number of the last input in the log, and of the one in the last checkpoint.
+    last_n: u64,
+    checkpoint_n: u64,
+    purge_at: Timestamp,
+    recorder: Recorder,
+    store: Arc<Store>,
+    reader: rusqlite::Connection,
+    store_error: StoreErrorNote,
+    shared: Arc<Shared>,
+    reserved: u64,
+    inputs: mpsc::Receiver<Input>,
+}
+
+/// Why nothing can be stored, for the health report.
+pub(crate) type StoreErrorNote = Arc<Mutex<Option<String>>>;
+
+impl Engine {
+    pub(crate) fn new(
+        clock: Clock,
+        settings: config::State,
+        remembered: Remembered,
+        store: Arc<Store>,
+        store_error: StoreErrorNote,
+        shared: Arc<Shared>,
+    ) -> Result<(Self, EngineHandle), StoreError> {
+        let (inputs, received) = mpsc::channel(1024);
+        let reserved = shared.read().seq();
+        let reader = store.reader()?;
+        let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
+        let mut engine = Self {
+            clock,
+            settings,
+            fleet: remembered.fleet,
+            states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
+            homes: BTreeMap::new(),
+            waiting: remembered.waiting.into(),
+            last_n: remembered.last_n,
+            checkpoint_n: 0,
+            purge_at: clock.now(),
+            recorder: Recorder::default(),
+            store,
+            reader,
+            store_error,
+            shared,
+            reserved,
+            inputs: received,
+        };
+        engine.states.set_completed_for(completed_for);
+        for (key, server) in engine.fleet.servers() {
+            for (id, runtime) in server.panes.iter().filter_map(|(id, pane)| Some((id, pane.runtime.as_ref()?))) {
+                engine.homes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
+            }
+        }
+        Ok((engine, EngineHandle(inputs)))
+    }
+
+    /// Runs until every handle is gone.
+    pub(crate) async fn run(mut self) {
+        self.begin().await;
+        let mut batch = Vec::new();
+        loop {
+            let deadline = self.clock.instant(self.next_deadline()).into();
+            tokio::select! {
+                received = self.inputs.recv_many(&mut batch, BATCH) => if received == 0 { return },
+                () = tokio::time::sleep_until(deadline) => {}
+            }
+            let mut step = Step::new(self.clock.now(), self.shared.read().seq());
+            for input in batch.drain(..) {
+                self.take(input, &mut step);
+            }
+            self.let_time_pass(&mut step);
+            self.finish(step).await;
+        }
+    }
+
+    /// What the store remembers of fleet and states may be from different moments; here they meet.
+    async fn begin(&mut self) {
+        let mut step = Step::new(self.clock.now(), self.shared.read().seq());
+        let orphans: Vec<RuntimeId> =
+            self.states.runtimes().map(|(id, _)| id).filter(|id| !self.homes.contains_key(id)).cloned().collect();
+        for runtime in orphans {
+            self.decide(states::Input::Ended { runtime }, None, &mut step);
+        }
+        for (id, key) in self.homes.clone() {
+            let Some(runtime) = self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()) else { continue };
+            if !self.states.knows(&id) {
+                self.decide(began(&key, &runtime), None, &mut step);
+            }
+            // Nobody has seen its state in this life of the daemon.
+            step.touch(&self.fleet, &key);
+        }
+        self.checkpoint(&mut step);
+        self.finish(step).await;
+    }
+
+    fn take(&mut self, input: Input, step: &mut Step) {
+        match input {
+            Input::Observed(observation) => {
+                let delta = self.fleet.apply(observation, step.now);
+                for life in &delta.lives {
+                    self.live(life, step);
+                }
+                step.merge(delta);
+            }
+            Input::Event(event, reply) => {
+                let outcome = self.ingest(*event, step);
+                step.receipts.push((reply, outcome));
+            }
+            Input::Explain(reference, reply) => {
+                let _ = reply.send(self.explain(&reference, step.now));
+            }
+            Input::Settle(done) => step.settled.push(done),
+        }
+    }
+
+    fn live(&mut self, life: &Life, step: &mut Step) {
+        match life {
+            Life::Began { pane, runtime } => {
+                self.homes.insert(runtime.id.clone(), pane.clone());
+                self.decide(began(pane, runtime), None, step);
+                self.bind_waiting(step);
+            }
+            Life::Ended { runtime, .. } => {
+                self.decide(states::Input::Ended { runtime: runtime.clone() }, None, step);
+                self.homes.remove(runtime);
+            }
+            Life::Suspended { runtime, suspended } => {
+                let input = states::Input::Suspended { runtime: runtime.clone(), suspended: *suspended };
+                self.decide(input, None, step);
+            }
+            Life::Reachable { server, reachable } => {
+                let input = states::Input::Reachable { server: server.clone(), reachable: *reachable };
+                self.decide(input, None, step);
+            }
+        }
+    }
+
+    /// Applies one input, and writes down what it was and what it brought about.
+    fn decide(&mut self, input: states::Input, event_id: Option<String>, step: &mut Step) {
+        let transitions = self.states.apply(input.clone(), step.now);
+        for transition in &transitions {
+            if let Some(pane) = self.homes.get(&transition.runtime) {
+                step.touch(&self.fleet, pane);
+                step.restated.insert(transition.runtime.clone());
+            }
+        }
+        self.last_n += 1;
+        step.log(self.last_n, event_id, input, transitions);
+    }
+
+    fn let_time_pass(&mut self, step: &mut Step) {
+        for input in self.states.due(step.now) {
+            self.decide(input, None, step);
+        }
+        self.drop_expired(step);
+        if self.last_n >= self.checkpoint_n + CHECKPOINT_EVERY {
+            self.checkpoint(step);
+        }
+        if self.purge_at <= step.now {
+            self.purge_at = step.now.checked_add(PURGE_EVERY).unwrap_or(Timestamp::MAX);
+            let ago = |span: config::Span| step.now.checked_sub(span.0).unwrap_or(Timestamp::MIN);
+            step.changes.push(Change::Purge {
+                payloads_before: ago(self.settings.payload_retention),
+                all_before: ago(self.settings.metadata_retention),
+            });
+        }
+    }
+
+    fn next_deadline(&self) -> Timestamp {
+        let now = self.clock.now();
+        let states = self.states.next_deadline(now);
+        let waiting = self.waiting.front().map(|event| self.expires_at(event));
+        [states, waiting].into_iter().flatten().fold(self.purge_at, Timestamp::min)
+    }
+
+    fn checkpoint(&mut self, step: &mut Step) {
+        self.checkpoint_n = self.last_n;
+        let engine = Box::new(self.states.clone());
+        step.changes.push(Change::Checkpoint { n: self.last_n, at: step.now, engine });
+    }
+
+    async fn finish(&mut self, mut step: Step) {
+        let stored = self.commit(&mut step).await;
+        if !step.delta.is_empty() || step.seq > self.shared.read().seq() {
+            self.shared.publish(step.now, step.seq, |view| view.follow(&self.fleet, &self.states, &step.delta));
+        }
+        step.answer(stored);
+    }
+
+    async fn commit(&mut self, step: &mut Step) -> Result<(), StoreError> {
+        let failed_before = self.note().is_some();
+        let mut changes = self.recorder.changes(&self.fleet, &step.delta, step.now);
+        if failed_before {
+            // What is stored is out of date: write all of it, and begin the log anew from here.
+            changes.extend(self.recorder.all(&self.fleet, step.now));
+            step.restated.extend(self.homes.keys().cloned());
+            step.changes.clear();
+            self.checkpoint(step);
+        }
+        changes.append(&mut step.changes);
+        for runtime in &step.restated {
+            if let (Some(pane), Some(record)) = (self.homes.get(runtime), self.states.state(runtime)) {
+                changes.push(Change::PutState { pane: pane.clone(), runtime: runtime.clone(), record: record.clone() });
+            }
+        }
+        let reserve = (step.seq + step.room() >= self.reserved).then(|| step.seq + step.room() + SEQ_BLOCK);
+        if changes.is_empty() && reserve.is_none() {
+            return Ok(());
+        }
+        changes.extend(reserve.map(Change::ReserveSeq));
+        let outcome = self.store.commit(changes).await;
+        match &outcome {
+            Ok(()) => {
+                self.reserved = reserve.unwrap_or(self.reserved);
+                if failed_before {
+                    tracing::info!("the database takes writes again");
+                }
+                self.set_note(None);
+            }
+            // The fleet is what was observed, stored or not: what people see goes on, and health tells of it.
+            Err(error) => {
+                if !failed_before {
+                    tracing::error!(%error, "changes are shown but not stored");
+                }
+                self.set_note(Some(error.to_string()));
+            }
+        }
+        outcome
+    }
+
+    fn note(&self) -> Option<String> {
+        self.store_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_note(&self, note: Option<String>) {
+        *self.store_error.lock().unwrap_or_else(PoisonError::into_inner) = note;
+    }
+}
+
+fn began(pane: &PaneKey, runtime: &agtmux_core::runtime::Runtime) -> states::Input {
+    states::Input::Began {
+        runtime: runtime.id.clone(),
+        server: pane.server.clone(),
+        agent_type: runtime.agent_type.clone(),
+        suspended: runtime.suspended,
+    }
+}

@@ -1,0 +1,98 @@
+//! What one batch of inputs brings about, before it is written and told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::Receipt;
+use agtmux_core::engine::{Input, Transition};
+use agtmux_core::evidence::Source;
+use agtmux_core::fleet::{Delta, Fleet, PaneKey};
+use agtmux_core::runtime::RuntimeId;
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+
+use crate::store::{Change, Logged, StoreError};
+
+pub(super) struct Step {
+    pub(super) now: Timestamp,
+    /// The last number given out.
+    pub(super) seq: u64,
+    pub(super) delta: Delta,
+    pub(super) changes: Vec<Change>,
+    /// Runtimes whose state is different.
+    pub(super) restated: BTreeSet<RuntimeId>,
+    /// Keys of events that are on their way to the store: event id and content.
+    pub(super) keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
+    pub(super) receipts: Vec<(oneshot::Sender<Result<Receipt, ApiError>>, Result<Receipt, ApiError>)>,
+    pub(super) settled: Vec<oneshot::Sender<()>>,
+}
+
+impl Step {
+    pub(super) fn new(now: Timestamp, seq: u64) -> Self {
+        Self {
+            now,
+            seq,
+            delta: Delta::default(),
+            changes: Vec::new(),
+            restated: BTreeSet::new(),
+            keys: BTreeMap::new(),
+            receipts: Vec::new(),
+            settled: Vec::new(),
+        }
+    }
+
+    /// Readers look at the fleet for what became of a pane, so it does not matter that it may be in two sets.
+    pub(super) fn merge(&mut self, from: Delta) {
+        let into = &mut self.delta;
+        into.changed.extend(from.changed);
+        into.removed.extend(from.removed);
+        into.servers.extend(from.servers);
+        into.windows.extend(from.windows);
+        into.sessions.extend(from.sessions);
+        into.lives.extend(from.lives);
+        into.targets_changed |= from.targets_changed;
+    }
+
+    /// A pane that shows another state.
+    pub(super) fn touch(&mut self, fleet: &Fleet, key: &PaneKey) {
+        self.delta.changed.insert(key.clone());
+        if let Some(pane) = fleet.pane(key) {
+            self.delta.windows.insert((key.server.clone(), pane.window));
+            let sessions = pane.placements.iter().map(|place| (key.server.clone(), place.session));
+            self.delta.sessions.extend(sessions);
+        }
+    }
+
+    /// Transitions and the events of the stream share one count.
+    pub(super) fn log(&mut self, n: u64, event_id: Option<String>, input: Input, transitions: Vec<Transition>) {
+        let transitions = transitions.into_iter().map(|transition| {
+            self.seq += 1;
+            (self.seq, transition)
+        });
+        let transitions = transitions.collect();
+        self.changes.push(Change::Log(Box::new(Logged { n, at: self.now, event_id, input, transitions })));
+    }
+
+    /// How many more numbers publishing may take: each pane makes a few events at most.
+    pub(super) fn room(&self) -> u64 {
+        let delta = &self.delta;
+        (delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len()) as u64 * 8
+    }
+
+    /// Nobody is told that an event was taken before it is stored.
+    pub(super) fn answer(self, stored: Result<(), StoreError>) {
+        for (reply, outcome) in self.receipts {
+            let outcome = match (&stored, outcome) {
+                (Err(error), Ok(_)) => {
+                    let refusal = ApiError::new(ErrorCode::NotStored, format!("the event was not stored: {error}"));
+                    Err(refusal.with_hint("agtmux daemon status shows what is wrong; send it again then"))
+                }
+                (_, outcome) => outcome,
+            };
+            let _ = reply.send(outcome);
+        }
+        for done in self.settled {
+            let _ = done.send(());
+        }
+    }
+}

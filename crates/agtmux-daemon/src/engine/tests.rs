@@ -1,0 +1,254 @@
+//! The engine with a real store and no tmux: observations and events in, lists and receipts out.
+
+use agtmux_api::config::Config;
+use agtmux_api::wire::{Item, ReceiptStatus, Scope};
+use agtmux_core::binding::Whereabouts;
+use agtmux_core::evidence::Source;
+use agtmux_core::fleet::{AgentSighting, OutageCode, PaneRow, ProcessSighting};
+use agtmux_core::ids::*;
+use agtmux_core::state::State;
+use tempfile::TempDir;
+
+use super::*;
+use crate::replay::{Replayed, replay_database};
+use crate::view::View;
+
+const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
+
+struct World {
+    dir: TempDir,
+    shared: Arc<Shared>,
+    handle: Option<EngineHandle>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+fn server(name: &str) -> ServerKey {
+    ServerKey { target: TargetName::local(), server: ServerName::new(name) }
+}
+
+impl World {
+    fn start(dir: TempDir) -> Self {
+        let (store, remembered) = Store::open(&dir.path().join("state.db")).expect("opened");
+        let shared = Arc::new(Shared::new(View::of_fleet(&remembered.fleet), remembered.seq));
+        let settings = Config::default().state;
+        let (engine, handle) =
+            Engine::new(Clock::start(), settings, remembered, Arc::new(store), Arc::default(), shared.clone())
+                .expect("an engine");
+        Self { dir, shared, handle: Some(handle), task: tokio::spawn(engine.run()) }
+    }
+
+    fn new() -> Self {
+        Self::start(tempfile::tempdir().expect("a directory"))
+    }
+
+    fn handle(&self) -> &EngineHandle {
+        self.handle.as_ref().expect("running")
+    }
+
+    async fn stop(mut self) -> TempDir {
+        self.handle = None;
+        (&mut self.task).await.expect("ends well");
+        self.dir
+    }
+
+    async fn restart(self) -> Self {
+        Self::start(self.stop().await)
+    }
+
+    async fn pane(&self, name: &str, pane_pid: u32, agent_pid: Option<u32>) {
+        let row = PaneRow {
+            session: SessionId(0),
+            session_name: "s".into(),
+            window: WindowId(0),
+            window_index: 0,
+            window_name: "w".into(),
+            pane: PaneId(0),
+            pane_index: 0,
+            pid: pane_pid,
+            tty: String::new(),
+            dead: None,
+            title: String::new(),
+        };
+        let listed = Observation::Listed { server: server(name), generation: GENERATION, rows: vec![row] };
+        self.handle().observe(listed).await;
+        let agent = agent_pid.map(|pid| AgentSighting {
+            agent_type: AgentType::new("claude"),
+            process: ProcessRef { pid, start: 7 },
+            suspended: false,
+        });
+        let panes = vec![ProcessSighting { pane: PaneId(0), pane_pid, foreground: None, agent }];
+        self.handle().observe(Observation::Processes { server: server(name), generation: GENERATION, panes }).await;
+        self.handle().settle().await;
+    }
+
+    fn agents(&self) -> Vec<(String, State)> {
+        let inner = self.shared.read();
+        let panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
+            Item::Pane(pane) => Some((pane.runtime_id.clone()?, pane.state?)),
+            _ => None,
+        });
+        panes.collect()
+    }
+
+    fn only(&self) -> (String, State) {
+        let agents = self.agents();
+        assert_eq!(agents.len(), 1, "{agents:?}");
+        agents.into_iter().next().expect("one")
+    }
+
+    async fn send(&self, event: Incoming) -> Result<Receipt, ApiError> {
+        self.handle().event(event).await
+    }
+}
+
+fn whereabouts() -> Whereabouts {
+    Whereabouts {
+        target: TargetName::local(),
+        server: None,
+        pane: PaneId(0),
+        agent_type: None,
+        pids: Vec::new(),
+        start: None,
+    }
+}
+
+fn event(event_type: &str, key: &str) -> Incoming {
+    Incoming {
+        event_id: uuid::Uuid::now_v7().simple().to_string(),
+        from: From::Pane(whereabouts()),
+        source: Source::Hook,
+        event_type: event_type.into(),
+        source_event_id: None,
+        dedupe_key: key.into(),
+        source_seq: None,
+        event_time: None,
+        content_hash: event_type.into(),
+        payload: None,
+    }
+}
+
+fn run<T>(test: impl AsyncFnOnce() -> T) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test())
+}
+
+#[test]
+fn an_event_changes_the_state_once() {
+    run(async || {
+        let world = World::new();
+        world.pane("default", 10, Some(50)).await;
+        let first = world.send(event("running", "k1")).await.expect("taken");
+        assert_eq!(first.status, ReceiptStatus::Bound);
+        assert_eq!(world.only().1, State::Running);
+        world.send(event("waiting_approval", "k2")).await.expect("taken");
+        assert_eq!(world.only().1, State::WaitingApproval);
+        let again = world.send(event("running", "k1")).await.expect("known");
+        assert_eq!((again.status, again.event_id), (ReceiptStatus::Duplicate, first.event_id));
+        assert_eq!(world.only().1, State::WaitingApproval);
+        let conflict = world.send(event("idle", "k1")).await.expect_err("other content");
+        assert_eq!(conflict.code, agtmux_api::error::ErrorCode::IdempotencyConflict);
+    });
+}
+
+#[test]
+fn an_event_waits_for_the_runtime_that_it_is_about() {
+    run(async || {
+        let world = World::new();
+        let early = world.send(Incoming {
+            from: From::Pane(Whereabouts { pids: vec![50], ..whereabouts() }),
+            ..event("running", "k")
+        });
+        assert_eq!(early.await.expect("taken").status, ReceiptStatus::PendingBind);
+        world.pane("default", 10, Some(51)).await;
+        assert_eq!(world.only().1, State::Unknown, "it is about another process");
+        world.pane("default", 10, Some(50)).await;
+        assert_eq!(world.only().1, State::Running);
+    });
+}
+
+#[test]
+fn what_is_about_an_ended_runtime_never_touches_the_next_one() {
+    run(async || {
+        let world = World::new();
+        world.pane("default", 10, Some(50)).await;
+        let (old, _) = world.only();
+        world.pane("default", 11, Some(50)).await;
+        let (new, _) = world.only();
+        assert_ne!(old, new);
+        let id = RuntimeId::from_stored(old);
+        let refused = world.send(Incoming { from: From::Runtime(id), ..event("running", "k") }).await;
+        assert_eq!(refused.expect_err("ended").code, agtmux_api::error::ErrorCode::RuntimeNotFound);
+        assert_eq!(world.only().1, State::Unknown);
+    });
+}
+
+#[test]
+fn the_same_pane_on_two_servers_is_never_guessed() {
+    run(async || {
+        let world = World::new();
+        world.pane("a", 10, Some(50)).await;
+        world.pane("b", 20, Some(60)).await;
+        assert_eq!(world.send(event("running", "k")).await.expect("taken").status, ReceiptStatus::PendingBind);
+        assert!(world.agents().iter().all(|(_, state)| *state == State::Unknown));
+        let to_b = Whereabouts { server: Some(ServerName::new("b")), ..whereabouts() };
+        world.send(Incoming { from: From::Pane(to_b), ..event("running", "k2") }).await.expect("taken");
+        let running: Vec<_> = world.agents().into_iter().filter(|(_, state)| *state == State::Running).collect();
+        assert_eq!(running.len(), 1);
+    });
+}
+
+#[test]
+fn a_restart_changes_nothing_and_a_replay_finds_no_difference() {
+    run(async || {
+        let world = World::new();
+        world.pane("default", 10, Some(50)).await;
+        for n in 0..20 {
+            let state = ["running", "waiting_input", "completed", "error"][n % 4];
+            world.send(event(state, &format!("k{n}"))).await.expect("taken");
+        }
+        let before = world.only();
+        assert_eq!(before.1, State::Error);
+        let world = world.restart().await;
+        world.pane("default", 10, Some(50)).await;
+        assert_eq!(world.only(), before);
+        let again = world.send(event("running", "k0")).await.expect("known");
+        assert_eq!(again.status, ReceiptStatus::Duplicate, "also over a restart");
+        world.send(event("running", "k99")).await.expect("taken");
+        let dir = world.stop().await;
+        let replayed = replay_database(&dir.path().join("state.db")).expect("replayed");
+        assert!(matches!(replayed, Replayed::Same { inputs, .. } if inputs > 20), "{replayed:?}");
+    });
+}
+
+#[test]
+fn an_outage_is_unknown_and_gives_the_state_back() {
+    run(async || {
+        let world = World::new();
+        world.pane("default", 10, Some(50)).await;
+        world.send(event("running", "k")).await.expect("taken");
+        let outage = Observation::ServerOutage {
+            server: server("default"),
+            generation: GENERATION,
+            code: OutageCode::ServerNotResponding,
+            message: "stopped".into(),
+        };
+        world.handle().observe(outage).await;
+        world.handle().settle().await;
+        assert_eq!(world.only().1, State::Unknown);
+        world.pane("default", 10, Some(50)).await;
+        assert_eq!(world.only().1, State::Running);
+    });
+}
+
+#[test]
+fn an_explanation_names_every_statement() {
+    run(async || {
+        let world = World::new();
+        world.pane("default", 10, Some(50)).await;
+        world.send(event("running", "k")).await.expect("taken");
+        let why = world.handle().explain("%0".parse().expect("a reference")).await.expect("known");
+        assert_eq!((why.state, why.candidates.len()), (State::Running, 2));
+        assert!(why.candidates.iter().all(|c| c.fresh && c.rule == "generic"));
+        let refused = world.handle().explain("%9".parse().expect("a reference")).await.expect_err("nobody there");
+        assert_eq!(refused.code, agtmux_api::error::ErrorCode::RefNotFound);
+    });
+}

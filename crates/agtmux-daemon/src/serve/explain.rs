@@ -1,0 +1,80 @@
+//! Why a state is what it is, and what it was before.
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{Explanation, History, PastState};
+use agtmux_core::refs::{Ref, RefError};
+use axum::Json;
+use axum::extract::{Query, State};
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::Context;
+use super::query::Refusal;
+use crate::engine::refusal;
+use crate::store::log::{self, StoredTransition};
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Named {
+    /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
+    r#ref: String,
+    /// History only: changes at or after this time.
+    #[param(value_type = Option<String>, format = DateTime)]
+    since: Option<Timestamp>,
+}
+
+/// The state of one agent and every statement behind it.
+#[utoipa::path(get, path = "/v1/explain", params(Named), responses(
+    (status = 200, body = Explanation), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn get_explain(
+    State(context): State<Context>,
+    query: Query<Named>,
+) -> Result<Json<Explanation>, Refusal> {
+    let reference = parse(&query.r#ref)?;
+    Ok(Json(context.engine.explain(reference).await?))
+}
+
+/// The changes of state of one agent, with how long each lasted. An agent that has ended is named by `runtime:ID`.
+#[utoipa::path(get, path = "/v1/history", params(Named), responses(
+    (status = 200, body = History), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn get_history(State(context): State<Context>, query: Query<Named>) -> Result<Json<History>, Refusal> {
+    let runtime = match parse(&query.r#ref)? {
+        Ref::Runtime(id) => id.to_string(),
+        reference => context.engine.explain(reference).await?.runtime_id,
+    };
+    let (path, id) = (context.store.path().to_owned(), runtime.clone());
+    let read = tokio::task::spawn_blocking(move || log::history(&path, &id)).await;
+    let Ok(Ok(rows)) = read else {
+        let error = ApiError::new(ErrorCode::Internal, "the history cannot be read");
+        return Err(error.with_hint("agtmux daemon logs").into());
+    };
+    if rows.is_empty() {
+        return Err(refusal(&RefError::NotFound(query.r#ref.clone())).into());
+    }
+    let items = past(&rows).into_iter().filter(|item| query.since.is_none_or(|since| item.at >= since)).collect();
+    Ok(Json(History { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
+}
+
+fn parse(reference: &str) -> Result<Ref, Refusal> {
+    reference.parse().map_err(|error| refusal(&error).into())
+}
+
+fn past(rows: &[StoredTransition]) -> Vec<PastState> {
+    let ends = rows.iter().skip(1).map(|next| Some(next.at)).chain([None]);
+    let item = |(row, end): (&StoredTransition, Option<Timestamp>)| PastState {
+        seq: row.seq,
+        at: row.at,
+        from: row.from,
+        state: row.state,
+        reason_code: row.reason,
+        confidence: row.confidence,
+        state_version: row.version,
+        duration_ms: end.map(|end| i64::try_from(end.duration_since(row.at).as_millis()).unwrap_or(i64::MAX)),
+    };
+    rows.iter().zip(ends).map(item).collect()
+}

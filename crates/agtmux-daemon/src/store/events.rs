@@ -1,0 +1,149 @@
+//! Events as they came, without their secrets.
+
+use agtmux_core::binding::Whereabouts;
+use agtmux_core::evidence::Source;
+use agtmux_core::ordering::OrderKey;
+use agtmux_core::runtime::RuntimeId;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::rows::{time, word};
+
+/// One event, bound or waiting for its runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EventRow {
+    pub(crate) order: OrderKey,
+    pub(crate) runtime: Option<RuntimeId>,
+    pub(crate) whereabouts: Option<Whereabouts>,
+    pub(crate) event_type: String,
+    pub(crate) source: Source,
+    pub(crate) source_event_id: Option<String>,
+    pub(crate) dedupe_key: String,
+    pub(crate) content_hash: String,
+    /// The whole body, redacted; none where that was not possible.
+    pub(crate) payload: Option<String>,
+}
+
+pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()> {
+    let whereabouts = event.whereabouts.as_ref().and_then(|w| serde_json::to_string(w).ok());
+    tx.prepare_cached(
+        "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
+                             ingested_at, dedupe_key, content_hash, whereabouts, raw_payload)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?
+    .execute(params![
+        event.order.event_id,
+        event.runtime.as_ref().map(RuntimeId::as_str),
+        if event.runtime.is_some() { "bound" } else { "pending_bind" },
+        event.event_type,
+        event.source.as_str(),
+        event.source_event_id,
+        event.order.source_seq.map(u64::cast_signed),
+        event.order.event_time.as_microsecond(),
+        event.order.ingested_at.as_microsecond(),
+        event.dedupe_key,
+        event.content_hash,
+        whereabouts,
+        event.payload
+    ])?;
+    match &event.runtime {
+        Some(runtime) => put_cursor(tx, runtime, event),
+        None => Ok(()),
+    }
+}
+
+/// The newest event of this source for this runtime.
+fn put_cursor(tx: &Transaction<'_>, runtime: &RuntimeId, event: &EventRow) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO runtime_source_cursors VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (runtime_id, source) DO UPDATE SET last_source_seq = ?3, last_order_event_time = ?4,
+                                                       last_order_ingested_at = ?5, last_order_event_id = ?6
+         WHERE coalesce(?3 > last_source_seq, (?4, ?5, ?6)
+                        > (last_order_event_time, last_order_ingested_at, last_order_event_id))",
+    )?
+    .execute(params![
+        runtime.as_str(),
+        event.source.as_str(),
+        event.order.source_seq.map(u64::cast_signed),
+        event.order.event_time.as_microsecond(),
+        event.order.ingested_at.as_microsecond(),
+        event.order.event_id
+    ])?;
+    Ok(())
+}
+
+pub(super) fn bind(tx: &Transaction<'_>, event: &EventRow, runtime: &RuntimeId) -> rusqlite::Result<()> {
+    let sql = "UPDATE events SET status = 'bound', runtime_id = ?2 WHERE event_id = ?1";
+    tx.prepare_cached(sql)?.execute(params![event.order.event_id, runtime.as_str()])?;
+    put_cursor(tx, runtime, event)
+}
+
+pub(super) fn discard(tx: &Transaction<'_>, event_id: &str, why: &str) -> rusqlite::Result<()> {
+    let sql = "UPDATE events SET status = 'dropped_unbound', drop_reason = ?2 WHERE event_id = ?1";
+    tx.prepare_cached(sql)?.execute(params![event_id, why]).map(drop)
+}
+
+/// The content of the event that already has this key.
+pub(crate) fn content_of(
+    connection: &Connection,
+    runtime: &RuntimeId,
+    source: Source,
+    key: &str,
+) -> rusqlite::Result<Option<(String, String)>> {
+    connection
+        .prepare_cached(
+            "SELECT event_id, content_hash FROM events WHERE runtime_id = ?1 AND source = ?2 AND dedupe_key = ?3",
+        )?
+        .query_row(params![runtime.as_str(), source.as_str(), key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}
+
+/// Those that were still waiting when the daemon stopped.
+pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
+    let mut statement = connection.prepare(
+        "SELECT event_id, whereabouts, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
+                content_hash, raw_payload FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let whereabouts: Option<String> = row.get(1)?;
+        Ok(EventRow {
+            order: OrderKey {
+                source_seq: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
+                event_time: time(row, 6)?,
+                ingested_at: time(row, 7)?,
+                event_id: row.get(0)?,
+            },
+            runtime: None,
+            whereabouts: whereabouts.and_then(|text| serde_json::from_str(&text).ok()),
+            event_type: row.get(2)?,
+            source: word(row, 3)?,
+            source_event_id: row.get(4)?,
+            dedupe_key: row.get(8)?,
+            content_hash: row.get(9)?,
+            payload: row.get(10)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// Forgets for real: secure_delete overwrites what is deleted, and the checkpoint empties the log that still has it.
+pub(super) fn purge(
+    tx: &Transaction<'_>,
+    payloads_before: Timestamp,
+    all_before: Timestamp,
+) -> rusqlite::Result<usize> {
+    let mut gone = tx.execute(
+        "UPDATE events SET raw_payload = NULL WHERE raw_payload IS NOT NULL AND ingested_at < ?1",
+        [payloads_before.as_microsecond()],
+    )?;
+    let before = [all_before.as_microsecond()];
+    gone += tx.execute("DELETE FROM events WHERE ingested_at < ?1", before)?;
+    // Inputs are needed for a replay from the oldest checkpoint on.
+    gone += tx.execute(
+        "DELETE FROM observations WHERE at < ?1 AND n <= (SELECT coalesce(min(n), 0) FROM checkpoints)",
+        before,
+    )?;
+    gone += tx.execute("DELETE FROM transitions WHERE at < ?1", before)?;
+    gone += tx.execute("DELETE FROM runtimes WHERE ended_at < ?1", before)?;
+    Ok(gone)
+}

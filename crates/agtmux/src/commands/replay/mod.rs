@@ -1,0 +1,49 @@
+//! `agtmux replay`: does the log still give the states that were published?
+
+use std::path::PathBuf;
+
+use agtmux_daemon::{Replayed, replay_database, replay_lines};
+use clap::Args;
+
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ReplayArgs {
+    /// A database of a daemon; it is only read
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+    /// Lines of JSON: {n, at, input, transitions}
+    #[arg(long, value_name = "FILE")]
+    jsonl: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        CliError::new(Exit::Usage, Message::new(error.to_string()).hint("agtmux daemon status   (shows the database)"))
+    };
+    let outcome = match (&args.db, &args.jsonl) {
+        (Some(db), _) => replay_database(db).map_err(|error| unreadable(&error))?,
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
+            replay_lines(&path.display().to_string(), &text).map_err(|error| unreadable(&error))?
+        }
+        (None, None) => return Err(unreadable(&"neither --db nor --jsonl is given")),
+    };
+    match outcome {
+        Replayed::Same { inputs, transitions } => {
+            output::line(format!("no difference in {inputs} inputs and {transitions} transitions").as_bytes())?;
+            Ok(Exit::Ok)
+        }
+        Replayed::Differs { n, stored, replayed } => {
+            let message = Message::new(format!("input {n} gives another result than it did"))
+                .because(format!("stored:   {stored}"))
+                .because(format!("replayed: {replayed}"))
+                .hint("keep a copy of the file: it shows a fault of agtmux");
+            Err(CliError::failed(message))
+        }
+    }
+}
