@@ -69,7 +69,10 @@ fn an_emitted_event_sets_the_state_and_can_be_explained() {
     emit("waiting_approval", "k2");
     assert_eq!(agent(&world).expect("the agent")["needs_action"], true);
     let why = agtmux(&world, &["explain", "%0", "--json"]).json();
-    assert_eq!((why["state"].as_str(), why["candidates"].as_array().map(Vec::len)), (Some("waiting_approval"), Some(2)));
+    assert_eq!(
+        (why["state"].as_str(), why["candidates"].as_array().map(Vec::len)),
+        (Some("waiting_approval"), Some(2))
+    );
     let history = agtmux(&world, &["history", &format!("runtime:{runtime}"), "--json"]).json();
     let states: Vec<String> = history["items"].as_array().expect("items").iter().map(|i| text(&i["state"])).collect();
     assert_eq!(states, ["unknown", "running", "waiting_approval"]);
@@ -103,7 +106,11 @@ fn bad_events_are_refused_with_a_code_and_change_nothing() {
         (strange("runtime_id", json!("nobody")), 404, "E_RUNTIME_NOT_FOUND"),
         (strange("dedupe_key", json!("k")), 409, "E_IDEMPOTENCY_CONFLICT"),
         (json!({"source": "hook", "event_type": "idle", "dedupe_key": "x"}).to_string().into(), 400, "E_BAD_REQUEST"),
-        (json!({"pane": "0", "source": "hook", "event_type": "idle", "dedupe_key": "x"}).to_string().into(), 400, "E_BAD_REQUEST"),
+        (
+            json!({"pane": "0", "source": "hook", "event_type": "idle", "dedupe_key": "x"}).to_string().into(),
+            400,
+            "E_BAD_REQUEST",
+        ),
     ];
     for (body, status, code) in cases {
         let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
@@ -150,7 +157,12 @@ fn an_event_for_nobody_waits_and_says_so() {
 }
 
 /// Posts events one after the other until told to stop, and notes which were acknowledged.
-fn sender(world: &World, runtime: &str, acknowledged: &Arc<Mutex<Vec<u64>>>, over: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
+fn sender(
+    world: &World,
+    runtime: &str,
+    acknowledged: &Arc<Mutex<Vec<u64>>>,
+    over: &Arc<AtomicBool>,
+) -> thread::JoinHandle<()> {
     let (socket, runtime) = (world.socket(), runtime.to_owned());
     let (acknowledged, over) = (acknowledged.clone(), over.clone());
     let first = acknowledged.lock().expect("no panic").last().map_or(0, |n| n + 100_000);
@@ -159,7 +171,8 @@ fn sender(world: &World, runtime: &str, acknowledged: &Arc<Mutex<Vec<u64>>>, ove
             if over.load(Ordering::Relaxed) {
                 return;
             }
-            let kind = ["running", "waiting_input", "completed", "idle", "error"][usize::try_from(n % 5).expect("small")];
+            let kind =
+                ["running", "waiting_input", "completed", "idle", "error"][usize::try_from(n % 5).expect("small")];
             let mut event = event(&runtime, kind, &format!("k{n}"));
             event["source_seq"] = json!(n);
             if post_quietly(&socket, &event) == Some(202) {
@@ -208,7 +221,11 @@ fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
     check_database(&db, &runtime, &acknowledged.lock().expect("no panic"), &shown);
     let replayed = agtmux(&world, &["replay", "--db", db.to_str().expect("a plain path")]);
     assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
-    println!("{kills} kills, {} events acknowledged; {}", acknowledged.lock().expect("no panic").len(), replayed.text());
+    println!(
+        "{kills} kills, {} events acknowledged; {}",
+        acknowledged.lock().expect("no panic").len(),
+        replayed.text()
+    );
 }
 
 fn check_database(db: &Path, runtime: &str, acknowledged: &[u64], shown: &Value) {

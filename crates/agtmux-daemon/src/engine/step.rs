@@ -13,6 +13,9 @@ use tokio::sync::oneshot;
 
 use crate::store::{Change, Logged, StoreError};
 
+/// What became of an event.
+type Taken = Result<Receipt, ApiError>;
+
 pub(super) struct Step {
     pub(super) now: Timestamp,
     /// The last number given out.
@@ -23,7 +26,7 @@ pub(super) struct Step {
     pub(super) restated: BTreeSet<RuntimeId>,
     /// Keys of events that are on their way to the store: event id and content.
     pub(super) keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
-    pub(super) receipts: Vec<(oneshot::Sender<Result<Receipt, ApiError>>, Result<Receipt, ApiError>)>,
+    pub(super) receipts: Vec<(oneshot::Sender<Taken>, Taken)>,
     pub(super) settled: Vec<oneshot::Sender<()>>,
 }
 

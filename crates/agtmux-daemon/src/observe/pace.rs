@@ -3,16 +3,17 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// After a few listings in a row comes a rest of this many times what one took, for each of them.
+/// Each listing earns a rest of this many times what it took. A few may follow each other before they take it: one
+/// change often brings several hints, and not all of them at once.
 const REST: u32 = 5;
-const IN_A_ROW: u32 = 3;
+const IN_A_ROW: f64 = 3.0;
 const SHORTEST_REST: Duration = Duration::from_millis(10);
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// The net is cast more rarely where a listing is dear: this much for each row of it.
-const NET_PER_ROW: Duration = Duration::from_millis(10);
+const NET_PER_ROW: Duration = Duration::from_millis(30);
 /// A server that runs because its panes write has most likely done nothing else.
-const NET_WHILE_WRITING: u32 = 2;
+const NET_WHILE_WRITING: u32 = 3;
 
 /// A pane that writes after it was quiet for this long is read at once, and again when its burst is over.
 const QUIET: Duration = Duration::from_secs(3);
@@ -21,8 +22,8 @@ const PROMPT_READS: u8 = 2;
 const READ_BURST: f64 = 8.0;
 const READS_PER_SECOND: f64 = 2.0;
 /// Panes that keep writing are read together, this often, and more rarely on a large server.
-const STEADY_READS: Duration = Duration::from_secs(2);
-const STEADY_READS_PER_ROW: Duration = Duration::from_millis(5);
+const STEADY_READS: Duration = Duration::from_secs(3);
+const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
 const PANES_PER_READ: usize = 64;
 
 /// How often the process table is asked what the server is doing. This costs the server nothing.
@@ -41,7 +42,7 @@ pub(super) struct Pace {
     rows: u32,
     list_wanted: bool,
     rested_at: Instant,
-    in_a_row: u32,
+    lists: f64,
     listed_at: Option<Instant>,
     /// The next look that nobody asked for, and the time after it.
     net_at: Option<Instant>,
@@ -70,7 +71,7 @@ impl Pace {
             rows: 0,
             list_wanted: true,
             rested_at: now,
-            in_a_row: 0,
+            lists: IN_A_ROW,
             listed_at: None,
             net_at: None,
             net_step: active,
@@ -135,13 +136,11 @@ impl Pace {
         self.net_step = if self.net_step >= self.idle { self.idle + TICK } else { (self.net_step * 2).min(self.idle) };
     }
 
-    /// One change often brings several hints, and not all of them at once.
     fn rest(&mut self, took: Duration, now: Instant) {
         let rest = (took * REST).clamp(SHORTEST_REST, LONGEST_REST);
-        let follows = self.listed_at.is_some_and(|at| now <= at + took + rest);
-        self.in_a_row = if follows && self.in_a_row < IN_A_ROW { self.in_a_row + 1 } else { 1 };
-        let whole_row = (rest * IN_A_ROW).min(LONGEST_REST);
-        self.rested_at = now + if self.in_a_row < IN_A_ROW { SHORTEST_REST } else { whole_row };
+        let since = self.listed_at.map_or(rest, |at| now.saturating_duration_since(at));
+        self.lists = (self.lists + since.div_duration_f64(rest)).min(IN_A_ROW) - 1.0;
+        self.rested_at = now + rest.mul_f64((1.0 - self.lists).max(0.0)).max(SHORTEST_REST);
     }
 
     /// What is due. Asking for it means doing it.
@@ -243,9 +242,9 @@ mod tests {
     #[test]
     fn one_that_runs_because_its_panes_write_or_that_is_large_is_looked_at_more_rarely() {
         let mut writing = pace(Instant::now());
-        assert_eq!(lists(&mut writing, 10, secs(9), |pace, now| pace.server_ran(true, now)), [0, 4, 8]);
+        assert_eq!(lists(&mut writing, 10, secs(9), |pace, now| pace.server_ran(true, now)), [0, 6]);
         let mut large = pace(Instant::now());
-        assert_eq!(lists(&mut large, 1000, secs(25), |pace, now| pace.server_ran(true, now)), [0, 4, 14, 24]);
+        assert_eq!(lists(&mut large, 1000, secs(70), |pace, now| pace.server_ran(true, now)), [0, 6, 36, 66]);
     }
 
     #[test]
@@ -261,7 +260,8 @@ mod tests {
                 pace.listed(100, took, now);
             }
         }
-        assert_eq!(followed, [0, 10, 20, 320, 330, 340, 640, 650, 660, 960, 970, 980]);
+        assert_eq!(followed[..6], [0, 10, 20, 100, 200, 300]);
+        assert_eq!(followed.len(), 12);
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
                 reads.push(n);
             }
         }
-        assert_eq!(reads, [0, 1, 21, 41, 61, 81]);
+        assert_eq!(reads, [0, 1, 31, 61, 91]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ const SETTLED: Duration = Duration::from_secs(8);
 pub(super) const STIR_AGAIN: Duration = Duration::from_millis(300);
 /// A job that begins after its pane stirred makes no sound: the cheap look is repeated, the first time after this, then
 /// ever more rarely until the pane is settled.
-const FIRST_ECHO: Duration = Duration::from_millis(20);
+const FIRST_ECHO: Duration = Duration::from_millis(10);
 /// A pane that was quiet for this long is about to do something new.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -66,6 +66,8 @@ impl Resident {
     pub(super) fn disturb(&mut self, now: Instant) {
         self.step = SOONEST;
         self.look_at = now;
+        // A shell takes a moment to take its terminal back.
+        (self.echo_at, self.echo_step) = (Some(now + FIRST_ECHO), FIRST_ECHO);
     }
 
     /// The pane wrote or read.
@@ -291,7 +293,7 @@ mod tests {
                 resident.stir();
             }
         });
-        assert_eq!(times, [100, 120, 160, 240, 400, 720, 1360, 2640, 5200, 10320]);
+        assert_eq!(times, [100, 110, 130, 170, 250, 410, 730, 1370, 2650, 5210, 10_330]);
     }
 
     #[test]
@@ -302,7 +304,7 @@ mod tests {
             900 => table.group.store(7, Ordering::Relaxed),
             _ => {}
         });
-        assert_eq!(times.last(), Some(&1360));
+        assert_eq!(times.last(), Some(&1370));
     }
 
     #[test]
@@ -313,6 +315,6 @@ mod tests {
                 resident.stir();
             }
         });
-        assert_eq!(times, [0, 20, 60, 140, 300, 600, 900, 1200, 1800, 3000, 5400, 10_200]);
+        assert_eq!(times, [0, 10, 30, 70, 150, 300, 600, 900, 1200, 1800, 3000, 5400, 10_200]);
     }
 }

@@ -176,10 +176,10 @@ impl ServerObserver {
                     self.pace.want_list();
                 }
             }
-            // Most terminals are none of this server's business.
+            // Most terminals are none of this server's business, and hooks tell of those that are.
             Notice::Terminals | Notice::Sockets => {
                 self.may_have_run |= self.is_being_seen_off();
-                if !self.hooks_tell_of_panes(now) && self.has_run() {
+                if !self.hooked() && self.has_run() {
                     self.pace.want_list();
                 }
             }
@@ -187,10 +187,8 @@ impl ServerObserver {
         }
     }
 
-    /// A server whose panes write runs all the time, and somebody else's terminal says nothing about it: then its new
-    /// panes are left to the hooks.
-    fn hooks_tell_of_panes(&self, now: Instant) -> bool {
-        self.panes_write(now) && self.hooking.as_ref().is_some_and(Hooking::installed)
+    fn hooked(&self) -> bool {
+        self.hooking.as_ref().is_some_and(Hooking::installed)
     }
 
     fn panes_write(&self, now: Instant) -> bool {
@@ -404,7 +402,7 @@ impl ServerObserver {
             tmux_version: life.map(|life| life.version.clone()).unwrap_or_default(),
             panes: u32::try_from(self.panes.count()).unwrap_or(u32::MAX),
             evidence: evidence.into(),
-            hooks: self.hooking.as_ref().is_some_and(Hooking::installed),
+            hooks: self.hooked(),
         }));
     }
 }

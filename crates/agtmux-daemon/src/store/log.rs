@@ -114,8 +114,11 @@ pub(crate) fn first_checkpoint(connection: &Connection) -> rusqlite::Result<Opti
     checkpoint(connection, "SELECT n, engine FROM checkpoints ORDER BY n LIMIT 1")
 }
 
+/// A runtime, its state, why, and the version.
+type StoredState = (String, State, Option<ReasonCode>, u64);
+
 /// The states as they are stored, by runtime.
-pub(crate) fn states(connection: &Connection) -> rusqlite::Result<Vec<(String, State, Option<ReasonCode>, u64)>> {
+pub(crate) fn states(connection: &Connection) -> rusqlite::Result<Vec<StoredState>> {
     let sql = "SELECT runtime_id, state, reason_code, state_version FROM states ORDER BY runtime_id";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| {

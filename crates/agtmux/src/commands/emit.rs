@@ -17,8 +17,10 @@ use crate::output;
 const LARGEST_PAYLOAD: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
-#[command(after_help = "An event whose type is a state (running, waiting_input, waiting_approval, completed, idle, error) \
-    sets it; other types are kept and change nothing. Exits with 0 when the event was taken.")]
+#[command(
+    after_help = "An event whose type is a state (running, waiting_input, waiting_approval, completed, idle, error) \
+    sets it; other types are kept and change nothing. Exits with 0 when the event was taken."
+)]
 pub(crate) struct EmitArgs {
     /// The agent's runtime, as `agtmux list panes --json` shows it
     #[arg(long, conflicts_with_all = ["pane", "server"])]

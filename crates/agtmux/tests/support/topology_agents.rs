@@ -191,6 +191,8 @@ fn a_dead_pane_has_no_agent_and_tells_how_it_died() {
     stage.see_agent("codex", &killed);
     stage.press(&exits, "Enter");
     process::signal(stage.agent_process(&killed, "/codex"), Signal::KILL);
+    stage.wait_until_death_is_told(&exits);
+    stage.wait_until_death_is_told(&killed);
     let how =
         |code, signal| move |item: &PaneItem| item.dead.is_some_and(|d| (d.exit_code, d.signal) == (code, signal));
     let item = stage.see("an exit code", &exits, how(Some(7), None));

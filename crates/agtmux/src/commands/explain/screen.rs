@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use agtmux_agents::screen::{Judgement, SavedScreen, judge};
 use agtmux_agents::Registry;
+use agtmux_agents::screen::{Judgement, SavedScreen, judge};
 use agtmux_core::sanitize;
 
 use super::ExplainArgs;
@@ -17,7 +17,8 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
     let agent = args.agent.as_deref().unwrap_or_default();
     if !Registry::builtin().agent_types().any(|known| known.as_str() == agent) {
         let known: Vec<_> = Registry::builtin().agent_types().map(ToString::to_string).collect();
-        let message = Message::new(format!("there is no agent '{agent}'")).hint(format!("use one of {}", known.join(", ")));
+        let message =
+            Message::new(format!("there is no agent '{agent}'")).hint(format!("use one of {}", known.join(", ")));
         return Err(CliError::new(Exit::Usage, message));
     }
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
