@@ -48,7 +48,13 @@ impl TmuxServer {
     /// Every pane, in one call.
     pub async fn list(&self) -> Result<Listing, TmuxError> {
         let framing = Framing::fresh();
-        let answer = self.run(&listing::list_all(&framing)).await?;
+        let answer = match self.run(&listing::list_all(&framing)).await {
+            // A server may live without a session; it then has nothing that could be listed.
+            Err(TmuxError::Failed(said)) if said.contains("no current target") => {
+                self.run(&listing::read_some(&framing, &[])).await?
+            }
+            answer => answer?,
+        };
         listing::parse(&framing, &answer)
     }
 
@@ -95,14 +101,11 @@ impl TmuxServer {
     }
 
     /// The version of the program, which is not always that of the server.
-    pub async fn program_version(program: &Path) -> Result<Version, TmuxError> {
-        let output = tokio::process::Command::new(program)
-            .arg("-V")
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .map_err(|error| spawn_error(program, &error))?;
+    pub async fn program_version(program: &Path, timeout: Duration) -> Result<Version, TmuxError> {
+        let mut command = tokio::process::Command::new(program);
+        command.arg("-V").stdin(Stdio::null()).kill_on_drop(true);
+        let output = tokio::time::timeout(timeout, command.output()).await.map_err(|_| TmuxError::Timeout(timeout))?;
+        let output = output.map_err(|error| spawn_error(program, &error))?;
         Ok(Version::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 }

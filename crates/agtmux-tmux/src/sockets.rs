@@ -2,9 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
 /// A directory in which tmux puts the sockets of one user.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,13 +46,24 @@ pub fn own_socket(path: &Path) -> bool {
 
 /// Whether somebody listens there. tmux takes the short connection for a client that left at once.
 pub fn is_listening(path: &Path) -> bool {
-    UnixStream::connect(path).is_ok()
+    match connect(path) {
+        Ok(_) => true,
+        // Its queue is full: it is there, but has not looked for a while.
+        Err(error) => error == Errno::AGAIN,
+    }
+}
+
+/// Never waits, not even for a server that has stopped taking connections.
+fn connect(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
 }
 
 /// The process that listens there, also one that does not answer.
 pub fn listener_pid(path: &Path) -> Option<u32> {
-    let stream = UnixStream::connect(path).ok()?;
-    let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+    let peer = socket_peercred(connect(path).ok()?).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 

@@ -114,7 +114,8 @@ impl Discovery {
 
     /// A tmux that is missing or too old is worth a word even when no server runs.
     async fn check_program(&self) {
-        let fault = match TmuxServer::program_version(&self.0.senses.config.tmux.program).await {
+        let config = &self.0.senses.config.tmux;
+        let fault = match TmuxServer::program_version(&config.program, config.command_timeout.0).await {
             Ok(version) if version.is_supported() => None,
             Ok(version) => {
                 let message = format!("the installed tmux is {version}; agtmux needs {MINIMUM} or newer");
@@ -207,7 +208,13 @@ impl Discovery {
         let generation = known.get(&key).copied();
         tracing::info!(server = %key.server, "watching a tmux server");
         let (observer, notices, report) = ServerObserver::new(senses, key, tmux, generation);
-        Observed { notices, report, task: tokio::spawn(observer.run()) }
+        let inner = self.0.clone();
+        let task = tokio::spawn(async move {
+            observer.run().await;
+            // Its socket may come back to life, and only looking tells.
+            inner.named.notify_one();
+        });
+        Observed { notices, report, task }
     }
 
     /// A socket in the configuration that is not there yet may come at any time, in any directory.

@@ -22,6 +22,7 @@ use room::Room;
 
 fn main() {
     let plan = Plan::from_args();
+    let machine = report::machine();
     // Built before anything is measured, so that they can come to rest together.
     let mut rooms: Vec<Room> = plan.sizes.iter().map(|panes| Room::build(*panes)).collect();
     rooms.iter_mut().for_each(Room::start_daemon);
@@ -33,7 +34,7 @@ fn main() {
     for (room, measured) in rooms.iter_mut().zip(&mut measured) {
         measured.busy_calls = Some(calls::per_second(room, &plan));
     }
-    let text = report::text(&measured);
+    let text = report::text(&measured, &machine);
     println!("{text}");
     if plan.writes_document {
         report::write(&text);

@@ -44,10 +44,10 @@ const METHOD: &str = "\
   a signal.
 ";
 
-pub(crate) fn text(all: &[Measured]) -> String {
+pub(crate) fn text(all: &[Measured], machine: &str) -> String {
     let goals = goals(all);
     let mut out = String::from(INTRODUCTION);
-    let _ = writeln!(out, "Machine: {}.\n", machine());
+    let _ = writeln!(out, "Machine: {machine}.\n");
     out.push_str("| measured | panes | goal | agtmux | baseline | ratio | |\n|---|---|---|---|---|---|---|\n");
     for goal in &goals {
         out.push_str(&goal.row());
@@ -246,12 +246,15 @@ fn changes(all: &[Measured]) -> String {
     out
 }
 
-/// Nothing that would tell whose machine it is.
-fn machine() -> String {
+/// What the figures depend on, but nothing that would tell whose machine it is. Asked before anything is measured: others
+/// that are busy then make everything slower.
+pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let kernel: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
     let tmux = std::process::Command::new("tmux").arg("-V").output().map(|output| output.stdout).unwrap_or_default();
     let tmux = String::from_utf8_lossy(&tmux).trim().to_owned();
-    format!("{cores} cores, Linux {}, {tmux}", kernel.join("."))
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{cores} cores, Linux {}, {tmux}; its load before the run was {load}", kernel.join("."))
 }

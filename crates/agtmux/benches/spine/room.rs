@@ -35,7 +35,9 @@ pub(crate) struct Room {
 impl Room {
     pub(crate) fn build(size: usize) -> Self {
         eprintln!("{size} panes: building");
-        let world = World::with_agtmux(binary());
+        let mut world = World::with_agtmux(binary());
+        // A thousand processes take their time to end.
+        world.set_farewell(SOON);
         let tmux = world.tmux("bench");
         let agent = world.stand_in("claude");
         let program = |n: usize| match n {
