@@ -177,9 +177,10 @@ fn hooks_that_a_hung_server_keeps_go_with_the_next_daemon() {
     let world = world();
     let user = User::new(&world);
     let rename = |name: &str| user.server.run(&["rename-window", "-t", "=plain:", name]);
+    let mut before = Before::of(&world, &user);
     // A window that was given a name once has an option of its own.
     rename("while");
-    let before = Before::of(&world, &user);
+    before.imprint = user.imprint();
     start(&world);
     wait_for_hooks(&world, "default");
     let stopped = user.server.stop();
