@@ -123,10 +123,25 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
     if meta.uid() != rustix::process::geteuid().as_raw() {
         return Err(refuse("belongs to another user"));
     }
-    if meta.permissions().mode() & 0o077 != 0 {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io_error)?;
+    let mode = meta.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
     }
-    Ok(())
+    // A directory that is used for other things too is not ours to close: /tmp, or a home.
+    if holds_only_ours(path) {
+        return fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(io_error);
+    }
+    let (others_write, sticky) = (mode & 0o022 != 0, mode & 0o1000 != 0);
+    if others_write && !sticky { Err(refuse("can be written to by other users")) } else { Ok(()) }
+}
+
+/// Empty, or nothing in it that agtmux has not made.
+fn holds_only_ours(path: &Path) -> bool {
+    let ours = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name == "hooks" || name.starts_with("agtmuxd.") || name.starts_with("state.db")
+    };
+    fs::read_dir(path).is_ok_and(|entries| entries.flatten().all(|entry| ours(&entry.file_name())))
 }
 
 #[cfg(test)]
@@ -157,6 +172,26 @@ mod tests {
         assert_eq!(p.socket, Path::new("/run/u/agtmux/agtmuxd.sock"));
         assert_eq!(p.state_dir, Path::new("/s/agtmux"));
         assert_eq!(p.config, Path::new("/c/agtmux/config.toml"));
+    }
+
+    #[test]
+    fn a_directory_with_other_things_in_it_keeps_its_mode() {
+        let base = std::env::temp_dir().join(format!("agtmux-paths-{}", std::process::id()));
+        let mode_of = |dir: &Path| fs::metadata(dir).expect("there").permissions().mode() & 0o7777;
+        for (name, file, before, after) in [
+            ("shared", Some("letter"), 0o1777, Some(0o1777)),
+            ("home", Some("letter"), 0o755, Some(0o755)),
+            ("open", Some("letter"), 0o777, None),
+            ("ours", Some("agtmuxd.lock"), 0o777, Some(0o700)),
+            ("empty", None, 0o755, Some(0o700)),
+        ] {
+            let dir = base.join(name);
+            fs::create_dir_all(&dir).expect("made");
+            file.into_iter().for_each(|file| fs::write(dir.join(file), "").expect("written"));
+            fs::set_permissions(&dir, fs::Permissions::from_mode(before)).expect("set");
+            assert_eq!(private_dir(&dir, "AGTMUX_SOCKET").ok().map(|()| mode_of(&dir)), after, "{name}");
+        }
+        fs::remove_dir_all(&base).expect("removed");
     }
 
     #[test]
