@@ -85,8 +85,8 @@ impl Paths {
         self.state_dir.join("agtmuxd.lock")
     }
 
-    /// Where tmux's hooks leave their notes. Not the runtime directory: that one vanishes at logout while the tmux
-    /// server lives on, and a hook whose file is gone bothers its user.
+    /// The files that tmux's hooks open. Not in the runtime directory: that one vanishes at logout while the tmux
+    /// server lives on, and its hooks with it.
     pub fn hook_dir(&self) -> PathBuf {
         self.state_dir.join("hooks")
     }

@@ -48,7 +48,7 @@ fn whatever_the_umask_nobody_else_can_read_anything() {
         if told.contains("\"hooks\":true") { Ok(()) } else { Err(told) }
     });
     let found = modes_below(&base);
-    for name in ["state.db", "state.db-wal", "agtmuxd.log", "agtmuxd.lock", "hooks", "agtmuxd.sock", ".notes"] {
+    for name in ["state.db", "state.db-wal", "agtmuxd.log", "agtmuxd.lock", "hooks", "agtmuxd.sock", ".agtmux-hint"] {
         assert!(found.iter().any(|(path, _)| path.to_string_lossy().ends_with(name)), "no {name} in {found:?}");
     }
     for (path, mode) in found {

@@ -1,20 +1,21 @@
-//! Our hooks in one server, and what they noted.
+//! Our hooks in one server.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agtmux_core::ids::ServerKey;
 use agtmux_tmux::TmuxServer;
-use agtmux_tmux::hooks::{Hooks, Note, Notes};
+use agtmux_tmux::hooks::{FILE_SUFFIX, Hooks};
 
 use super::Senses;
 use super::switchboard::{Notice, Notices, Watch};
 
 pub(super) struct Hooking {
     hooks: Hooks,
-    notes: Notes,
-    note_file: PathBuf,
+    hint_file: PathBuf,
     _watch: Watch,
     /// The sessions for which the hooks were last checked.
     sessions: Vec<u32>,
@@ -31,23 +32,17 @@ impl Hooking {
         if !senses.config.tmux.hooks {
             return None;
         }
-        let note_file = senses.hook_dir.join(format!("{}.notes", file_name(key)));
-        let Some(hooks) = Hooks::new(&note_file) else {
-            tracing::warn!(path = %note_file.display(), "no hooks: this path cannot stand in a tmux command");
+        let hint_file = senses.hook_dir.join(format!("{}{FILE_SUFFIX}", file_name(key)));
+        let Some(hooks) = Hooks::new(&hint_file) else {
+            tracing::warn!(path = %hint_file.display(), "no hooks: this path cannot stand in a tmux command");
             return None;
         };
-        let notes = Notes::open(&note_file).inspect_err(|error| tracing::warn!(%error, "no hooks: no file for notes"));
-        let watch = senses.switchboard.file(&note_file, to, Notice::Hooked);
-        let watch = watch.inspect_err(|error| tracing::warn!(%error, "no hooks: their notes cannot be watched"));
-        Some(Self {
-            hooks,
-            notes: notes.ok()?,
-            note_file,
-            _watch: watch.ok()?,
-            sessions: Vec::new(),
-            checked_at: None,
-            installed: false,
-        })
+        let made = OpenOptions::new().append(true).create(true).mode(0o600).open(&hint_file);
+        let made = made.inspect_err(|error| tracing::warn!(%error, "no hooks: their file cannot be made"));
+        drop(made.ok()?);
+        let watch = senses.switchboard.file(&hint_file, to, Notice::Hooked);
+        let watch = watch.inspect_err(|error| tracing::warn!(%error, "no hooks: their file cannot be watched"));
+        Some(Self { hooks, hint_file, _watch: watch.ok()?, sessions: Vec::new(), checked_at: None, installed: false })
     }
 
     pub(super) fn installed(&self) -> bool {
@@ -76,17 +71,10 @@ impl Hooking {
         }
     }
 
-    pub(super) fn fresh(&mut self) -> Vec<Note> {
-        self.notes.fresh().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the notes of the hooks cannot be read");
-            Vec::new()
-        })
-    }
-
     /// The server is gone, and our hooks with it.
     pub(super) fn forget(&mut self) {
         self.installed = false;
-        let _ = std::fs::remove_file(&self.note_file);
+        let _ = std::fs::remove_file(&self.hint_file);
     }
 
     pub(super) async fn remove(&self, tmux: &TmuxServer) {
@@ -94,7 +82,7 @@ impl Hooking {
             tracing::warn!(%error, "hooks could not be removed; the next start removes them");
             return;
         }
-        let _ = std::fs::remove_file(&self.note_file);
+        let _ = std::fs::remove_file(&self.hint_file);
     }
 }
 

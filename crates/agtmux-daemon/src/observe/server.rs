@@ -171,11 +171,7 @@ impl ServerObserver {
                 self.pace.want_list();
             }
             Notice::LookAgain => self.pace.want_list(),
-            Notice::Hooked => {
-                if self.hooking.as_mut().is_some_and(|hooking| !hooking.fresh().is_empty()) {
-                    self.pace.want_list();
-                }
-            }
+            Notice::Hooked => self.pace.want_list(),
             // Most terminals are none of this server's business, and hooks tell of those that are.
             Notice::Terminals | Notice::Sockets => {
                 self.may_have_run |= self.is_being_seen_off();

@@ -1,22 +1,20 @@
-//! Hooks in the user's tmux server that leave a note in a file when something changes. No process is started for it.
+//! Hooks in the user's tmux server that open an empty file of ours when something changes. Whoever watches that file is
+//! told. No process is started for it, nothing is written, and when the file is gone nothing happens.
 //!
 //! They live at a high index of tmux's hook arrays, beside the user's own. A session with an array of its own hides the
 //! global one, so there we add ours to it. All of it is taken away again, also what a daemon that was killed left behind.
 
-mod notes;
 mod plan;
 mod shown;
 
 use std::path::{Path, PathBuf};
-
-pub use notes::{Note, Notes};
 
 use crate::command::{Command, Framing};
 use crate::server::{TmuxError, TmuxServer};
 use plan::Plan;
 use shown::Shown;
 
-/// What is worth a note. Only hooks that tmux runs by itself: those that run after a command run inside the client of
+/// What is worth a hint. Only hooks that tmux runs by itself: those that run after a command run inside the client of
 /// whoever gave it.
 const NAMES: [&str; 10] = [
     "alert-bell",
@@ -31,26 +29,26 @@ const NAMES: [&str; 10] = [
     "window-unlinked",
 ];
 
-/// The paste buffer that exists while a note is being written, and the mark by which our hooks are known.
-const BUFFER: &str = "_agtmux";
+/// How the files of our hooks end: the mark by which the hooks are known.
+pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
 /// Sessions end between a look and what is done about it; the next look sees that they did.
 const ATTEMPTS: u32 = 5;
 
-/// Our hooks, all writing to one file.
+/// Our hooks, all opening one file.
 #[derive(Debug, Clone)]
 pub struct Hooks {
-    note_file: PathBuf,
+    hint_file: PathBuf,
     command: String,
 }
 
 impl Hooks {
-    /// `None` when the path has characters that would have to be quoted three times over inside a hook.
-    pub fn new(note_file: &Path) -> Option<Self> {
-        let path = note_file.to_str()?;
+    /// `None` when the path has characters that would have to be quoted inside a hook, or is not marked as ours.
+    pub fn new(hint_file: &Path) -> Option<Self> {
+        let path = hint_file.to_str()?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);
-        (note_file.is_absolute() && path.bytes().all(plain))
-            .then(|| Self { note_file: note_file.to_owned(), command: hook_command(path) })
+        (hint_file.is_absolute() && path.ends_with(FILE_SUFFIX) && path.bytes().all(plain))
+            .then(|| Self { hint_file: hint_file.to_owned(), command: hook_command(path) })
     }
 
     /// Makes the server's hooks what they should be. Done again when sessions come, it finds nothing to do.
@@ -100,7 +98,7 @@ impl Hooks {
     }
 
     fn is_ours(&self, value: &str) -> bool {
-        note_file_of(value).is_some_and(|file| file == self.note_file)
+        hint_file_of(value).is_some_and(|file| file == self.hint_file)
     }
 }
 
@@ -118,18 +116,15 @@ async fn whole_answer(
     Ok(answer)
 }
 
-/// Only ids go into a note: a name could carry commands.
+/// tmux reads the file as commands of the user's, of which it has none. -q: a file that is gone is no error.
 fn hook_command(path: &str) -> String {
-    format!(
-        "run-shell -C \"set-buffer -b {BUFFER} \\\"#{{hook}} #{{hook_session}} #{{hook_window}} #{{hook_pane}}\\\\n\\\" ; \
-         save-buffer -a -b {BUFFER} {path} ; delete-buffer -b {BUFFER}\""
-    )
+    format!("source-file -q {path}")
 }
 
-/// The file that a hook of agtmux writes to; `None` for the user's own hooks.
-fn note_file_of(value: &str) -> Option<&Path> {
-    let (_, rest) = value.split_once(&format!("save-buffer -a -b {BUFFER} "))?;
-    Some(Path::new(rest.split([' ', '"', '\\']).next()?))
+/// The file that a hook of agtmux opens; `None` for the user's own hooks.
+fn hint_file_of(value: &str) -> Option<&Path> {
+    let path = value.strip_prefix("source-file -q ")?.trim_matches(['"', '\'']);
+    path.ends_with(FILE_SUFFIX).then(|| Path::new(path))
 }
 
 #[cfg(test)]
@@ -138,16 +133,25 @@ mod tests {
 
     #[test]
     fn our_hooks_are_known_by_their_file() {
-        let hooks = Hooks::new(Path::new("/state/hooks/a.notes")).expect("a plain path");
+        let hooks = Hooks::new(Path::new("/state/hooks/a.agtmux-hint")).expect("a plain path");
         assert!(hooks.is_ours(&hooks.command));
-        let others = Hooks::new(Path::new("/other/hooks/a.notes")).expect("a plain path");
+        let others = Hooks::new(Path::new("/other/hooks/a.agtmux-hint")).expect("a plain path");
         assert!(!hooks.is_ours(&others.command));
         assert!(!hooks.is_ours("display-message bell"));
+        assert!(!hooks.is_ours("source-file -q /home/me/.tmux.conf"));
     }
 
     #[test]
     fn a_path_that_would_need_quoting_gets_no_hooks() {
-        for path in ["/a b/c", "/a#{x}", "/a\"b", "/a;b", "/a'b", "rel/x"] {
+        for path in [
+            "/a b/c.agtmux-hint",
+            "/a#{x}.agtmux-hint",
+            "/a\"b.agtmux-hint",
+            "/a;b.agtmux-hint",
+            "/a'b.agtmux-hint",
+            "rel/x.agtmux-hint",
+            "/a/.tmux.conf",
+        ] {
             assert!(Hooks::new(Path::new(path)).is_none(), "{path}");
         }
     }

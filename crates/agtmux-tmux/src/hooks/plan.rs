@@ -1,7 +1,7 @@
 //! From what the hooks are to what they should be.
 
 use super::shown::{Arrays, Entries, Shown};
-use super::{Hooks, note_file_of};
+use super::{Hooks, hint_file_of};
 use crate::command::Command;
 
 /// Where we put ours: no user counts that far by hand.
@@ -80,7 +80,7 @@ impl Plan {
 
 /// A hook of an agtmux whose files are gone: it can only cause errors.
 fn is_abandoned(value: &str) -> bool {
-    note_file_of(value).is_some_and(|file| !file.exists())
+    hint_file_of(value).is_some_and(|file| !file.exists())
 }
 
 impl Step {
@@ -106,7 +106,7 @@ mod tests {
     use std::path::Path;
 
     fn hooks() -> Hooks {
-        Hooks::new(Path::new("/dev/null")).expect("a plain path")
+        Hooks::new(Path::new("/state/a.agtmux-hint")).expect("a plain path")
     }
 
     fn arrays(entries: &[(u32, &str)]) -> Arrays {
@@ -145,8 +145,11 @@ mod tests {
     #[test]
     fn removal_takes_ours_and_what_was_abandoned() {
         let (hooks, ours) = (hooks(), hooks().command);
-        let abandoned = Hooks::new(Path::new("/nowhere/at/all")).expect("a plain path").command;
-        let alive = Hooks::new(Path::new("/dev/zero")).expect("a plain path").command;
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("b.agtmux-hint");
+        std::fs::write(&file, "").expect("written");
+        let abandoned = Hooks::new(Path::new("/nowhere/at/all.agtmux-hint")).expect("a plain path").command;
+        let alive = Hooks::new(&file).expect("a plain path").command;
         let global = arrays(&[(0, "theirs"), (4242, &ours), (4243, &abandoned), (4244, &alive)]);
         let plan = Plan::remove(&hooks, &Shown { global, ..Shown::default() });
         let unset = |index| Step::Unset { session: None, name: "alert-bell".into(), index };

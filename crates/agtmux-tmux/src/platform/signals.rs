@@ -21,7 +21,7 @@ pub enum Signal {
     TerminalGone(Token),
     /// The watched process ended, and with it the watch.
     Exited(Token),
-    /// The watched file was written to, touched, replaced or removed. After a removal the watch has ended.
+    /// The watched file was opened (where the system tells), written to, touched, replaced or removed. After a removal the watch has ended.
     FileGrew(Token),
     /// An entry of the watched directory came, went or was renamed, or the directory itself went: then the watch ended.
     DirChanged(Token),

@@ -13,7 +13,7 @@ use super::agtmux::SOON;
 const RINGER: &str = r#"while read -r line; do printf "\a"; done"#;
 
 /// How our hooks can be told from the user's.
-pub(crate) const OUR_MARK: &str = "_agtmux";
+pub(crate) const OUR_MARK: &str = ".agtmux-hint";
 
 /// The session that has an `alert-bell` of its own, and two that have not.
 pub(crate) const SESSIONS: [&str; 3] = ["own", "plain", "shared"];
@@ -150,7 +150,7 @@ pub(crate) fn assert_same(before: &Imprint, after: &Imprint) {
     }
 }
 
-/// The notes of our hooks that are left on disk.
+/// The files of our hooks that are left on disk.
 pub(crate) fn left_notes(state_dir: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(state_dir.join("hooks")) else { return Vec::new() };
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

@@ -20,7 +20,7 @@ impl Kind {
         let own_end = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
         match self {
             // A file that somebody holds open is unlinked without DELETE_SELF: only ATTRIB tells.
-            Self::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB,
+            Self::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::OPEN,
             Self::Dir => own_end | WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::ONLYDIR,
         }
     }
