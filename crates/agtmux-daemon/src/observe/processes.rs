@@ -13,6 +13,8 @@ use super::convert;
 /// The first look after something changed, and how rare looks become while nothing does.
 const SOONEST: Duration = Duration::from_millis(500);
 const RAREST: Duration = Duration::from_secs(30);
+/// A new job looks like its shell until it becomes the program that it is to run.
+const NEW_JOB: Duration = Duration::from_millis(20);
 /// From here on a pane counts as settled: a cheap look comes before the one at its whole tree.
 const SETTLED: Duration = Duration::from_secs(8);
 /// A pane that keeps writing gets a cheap look this often.
@@ -127,7 +129,12 @@ impl Resident {
 
     fn settle(&mut self, sighting: &ProcessSighting, group: Option<u32>, now: Instant) -> bool {
         let changed = self.sighting.as_ref() != Some(sighting);
-        self.step = if changed { SOONEST } else { (self.step * 2).min(RAREST) };
+        let new_job = self.sighting.is_some() && self.group != group;
+        self.step = match (new_job, changed) {
+            (true, _) => NEW_JOB,
+            (false, true) => SOONEST,
+            (false, false) => (self.step * 2).min(RAREST),
+        };
         self.look_at = now + self.step;
         self.group = group;
         self.cwd = sighting.foreground.as_ref().and_then(|f| f.cwd.clone());
@@ -305,6 +312,17 @@ mod tests {
             _ => {}
         });
         assert_eq!(times.last(), Some(&1370));
+    }
+
+    #[test]
+    fn a_new_job_is_looked_at_again_although_it_still_looks_like_its_shell() {
+        let (start, shell) = (Instant::now(), Some(Foreground { command: "sh".into(), cwd: None }));
+        let mut resident = settled(start);
+        let sighting = ProcessSighting { pane: PaneId(1), pane_pid: 1, foreground: shell, agent: None };
+        resident.settle(&sighting, Some(1), start);
+        resident.step = RAREST;
+        assert!(!resident.settle(&sighting, Some(2), start), "nothing to tell yet");
+        assert_eq!(resident.urgent_at(), Some(start + NEW_JOB));
     }
 
     #[test]
