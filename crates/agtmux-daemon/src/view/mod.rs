@@ -42,25 +42,26 @@ impl<K, I, T> Default for Shown<K, I, T> {
 }
 
 impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> Shown<K, I, T> {
-    /// Shows this thing as these items from now on. Gives back the items that went and those that are new or different.
-    fn replace(&mut self, key: &K, new: Vec<(I, T)>) -> (Vec<Arc<T>>, Vec<Arc<T>>) {
-        let identities: Vec<I> = new.iter().map(|(identity, _)| identity.clone()).collect();
-        let before = if identities.is_empty() {
-            self.shown_as.remove(key)
-        } else {
-            self.shown_as.insert(key.clone(), identities.clone())
-        };
-        let gone = before.into_iter().flatten().filter(|old| !identities.contains(old));
-        let gone = gone.filter_map(|old| self.items.remove(&old)).collect();
+    /// Shows these things as these items from now on. Gives back the items that went and those that are new or
+    /// different.
+    fn replace(&mut self, new: impl Iterator<Item = (K, Vec<(I, T)>)>) -> (Vec<Arc<T>>, Vec<Arc<T>>) {
+        let new: Vec<(K, Vec<(I, T)>)> = new.collect();
+        // All that was shown is taken before anything is put: a session may get the name that another one had.
+        let shown: Vec<I> = new.iter().filter_map(|(key, _)| self.shown_as.remove(key)).flatten().collect();
+        let mut before: BTreeMap<I, Arc<T>> = shown.iter().filter_map(|old| self.items.remove_entry(old)).collect();
         let mut changed = Vec::new();
-        for (identity, item) in new {
-            if self.items.get(&identity).is_none_or(|old| **old != item) {
-                let item = Arc::new(item);
-                self.items.insert(identity, item.clone());
-                changed.push(item);
+        for (key, items) in new {
+            for (identity, item) in items {
+                let same = before.remove(&identity).filter(|old| **old == item);
+                let item = same.unwrap_or_else(|| {
+                    changed.push(Arc::new(item));
+                    changed[changed.len() - 1].clone()
+                });
+                self.shown_as.entry(key.clone()).or_default().push(identity.clone());
+                self.items.insert(identity, item);
             }
         }
-        (gone, changed)
+        (before.into_values().collect(), changed)
     }
 }
 
@@ -88,21 +89,18 @@ impl View {
     pub(crate) fn follow(&mut self, fleet: &Fleet, states: &StateEngine, delta: &Delta) -> Vec<Shift> {
         let (mut gone, mut changed) = (Vec::new(), Vec::new());
         let touched: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
-        for key in touched {
-            let (old, new) = self.panes.replace(key, build::panes(fleet, states, key));
-            gone.extend(old.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
-            changed.extend(new.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
-        }
-        for key in &delta.windows {
-            let (old, new) = self.windows.replace(key, build::windows(fleet, states, key));
-            gone.extend(old.iter().map(|item| Item::Window((**item).clone())));
-            changed.extend(new.iter().map(|item| Item::Window((**item).clone())));
-        }
-        for key in &delta.sessions {
-            let (old, new) = self.sessions.replace(key, build::session(fleet, states, key));
-            gone.extend(old.iter().map(|item| Item::Session((**item).clone())));
-            changed.extend(new.iter().map(|item| Item::Session((**item).clone())));
-        }
+        let panes = touched.into_iter().map(|key| (key.clone(), build::panes(fleet, states, key)));
+        let (old, new) = self.panes.replace(panes);
+        gone.extend(old.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
+        changed.extend(new.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
+        let windows = delta.windows.iter().map(|key| (key.clone(), build::windows(fleet, states, key)));
+        let (old, new) = self.windows.replace(windows);
+        gone.extend(old.iter().map(|item| Item::Window((**item).clone())));
+        changed.extend(new.iter().map(|item| Item::Window((**item).clone())));
+        let sessions = delta.sessions.iter().map(|key| (key.clone(), build::session(fleet, states, key)));
+        let (old, new) = self.sessions.replace(sessions);
+        gone.extend(old.iter().map(|item| Item::Session((**item).clone())));
+        changed.extend(new.iter().map(|item| Item::Session((**item).clone())));
         if delta.targets_changed || !delta.servers.is_empty() {
             self.errors = build::errors(fleet);
         }

@@ -159,3 +159,18 @@ fn filters_narrow_and_bad_ones_are_refused() {
     let bad = ListQuery { agent: Some("claude".into()), ..ListQuery::default() };
     assert!(Filter::new(&bad, Scope::Windows).is_err());
 }
+
+#[test]
+fn a_name_that_passes_to_another_session_stays_shown() {
+    let mut world = World::new();
+    let named = |session: u32, name: &str| PaneRow { session_name: name.into(), ..row(session, session, session) };
+    world.list("default", vec![named(0, "a"), named(1, "b")]);
+    let shifts = world.list("default", vec![named(0, "b"), named(1, "c")]);
+    let names = |items: &mut dyn Iterator<Item = Item>| -> Vec<String> {
+        let name = |item| if let Item::Session(session) = item { Some(session.identity.session_name) } else { None };
+        items.filter_map(name).collect()
+    };
+    assert_eq!(names(&mut world.view.items(Scope::Sessions)), ["b", "c"]);
+    let told = |kind| names(&mut shifts.clone().into_iter().filter(|(k, _)| *k == kind).map(|(_, item)| item));
+    assert_eq!((told(EventKind::Remove), told(EventKind::Upsert)), (vec!["a".into()], vec!["c".into()]));
+}

@@ -15,7 +15,7 @@ use super::stream::{Follower, identity};
 /// What no hint tells of is found by a look that comes every two to four seconds.
 const AGREED_WITHIN: Duration = Duration::from_secs(10);
 
-const SCOPES: [&str; 2] = ["panes", "windows"];
+const SCOPES: [&str; 3] = ["panes", "windows", "sessions"];
 
 /// How many operations are told when something went wrong.
 const TOLD: usize = 12;
