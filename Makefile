@@ -1,7 +1,7 @@
 # Each target installs what it lacks where it is allowed to, asks nothing, and can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fmt contract bench soak
+.PHONY: help run test lint fmt contract bench soak conformance
 
 # Where rustup puts cargo, for shells that have not read its environment yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -32,10 +32,16 @@ contract: ## write the committed OpenAPI document and JSON schemas anew, after a
 	@scripts/ensure-tools cc cargo
 	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --test schemas --package agtmux-daemon --test contract
 
-bench: ## measure agtmux against tmux itself and a naive poller, and write docs/benchmarks.md
+bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, and write docs/benchmarks*.md
 	@scripts/ensure-tools tmux cc cargo
 	cargo bench --locked --package agtmux --bench spine
+	cargo bench --locked --package agtmux --bench load
+	cargo bench --locked --package agtmux --bench agents
 
 soak: ## run the tests in their long forms, for hours
 	@scripts/ensure-tools tmux cc cargo
 	AGTMUX_SOAK=1 scripts/test --release
+
+conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest
+	@scripts/ensure-tools tmux cc cargo
+	scripts/conformance $(if $(filter latest,$(AGENTS)),--latest,$(if $(AGENTS),--agents $(AGENTS),))

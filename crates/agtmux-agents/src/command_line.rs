@@ -40,7 +40,11 @@ impl<'a> Invocation<'a> {
 /// Whether a process of these names is a shell, which may hold jobs in the background.
 pub(crate) fn is_shell(process: &ProcessFacts<'_>) -> bool {
     let invocation = Invocation::of(process);
-    [invocation.exe_name, invocation.own_name].into_iter().flatten().any(|name| SHELLS.contains(&name))
+    [invocation.exe_name, invocation.own_name].into_iter().flatten().any(is_shell_name)
+}
+
+pub(crate) fn is_shell_name(name: &[u8]) -> bool {
+    SHELLS.contains(&name)
 }
 
 pub(crate) fn last_part(path: &[u8]) -> &[u8] {

@@ -3,15 +3,21 @@
 //! Each agent has one manifest in `manifests/`. Adding an agent is adding a file there and naming it in the table of
 //! [`Registry::builtin`].
 
+mod adapter;
 mod command_line;
 mod foreground;
 pub mod generic;
 mod glob;
+mod judge;
 mod manifest;
+pub mod native;
 mod process;
 mod registry;
-pub mod screen;
+mod screen;
 
-pub use manifest::{CONTRACT, ManifestError};
+pub use adapter::{Adapter, Capabilities};
+pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
+pub use manifest::{AnswerKeys, CONTRACT, ManifestError, OptionKeys, StatusFile};
 pub use process::{Found, ProcessFacts};
 pub use registry::Registry;
+pub use screen::{Ink, Row, Screen, Style};

@@ -2,12 +2,19 @@
 
 use std::sync::LazyLock;
 
+use agtmux_core::evidence::{Claim, Stand};
 use agtmux_core::ids::AgentType;
+use agtmux_core::state::State;
+use jiff::Timestamp;
 
+use crate::adapter::Adapter;
 use crate::command_line::Invocation;
 use crate::foreground::{Standing, standings};
-use crate::manifest::{Manifest, ManifestError, Strength};
+use crate::judge::{Reading, Said};
+use crate::manifest::{AnswerKeys, Manifest, ManifestError, StatusFile, Strength};
+use crate::native::{self, Memory, NativeEvent, Reader, Told};
 use crate::process::{Found, ProcessFacts};
+use crate::screen::{Regions, Screen};
 
 macro_rules! embedded {
     ($($name:literal),+ $(,)?) => {
@@ -57,6 +64,73 @@ impl Registry {
         self.manifests.iter().map(|manifest| &manifest.name)
     }
 
+    /// Keys in manifests that this build does not know.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        self.manifests.iter().flat_map(|manifest| &manifest.warnings).map(String::as_str)
+    }
+
+    /// What a screen says of an agent of this type, with the title that the pane had then.
+    pub fn read_screen(&self, agent_type: &str, screen: &Screen, title: Option<&str>) -> Reading {
+        self.manifest(agent_type).map(|manifest| Reading::of(manifest, screen, title)).unwrap_or_default()
+    }
+
+    /// What a title says of an agent of this type. It says nothing about dialogs unless it tells of one.
+    pub fn read_title(&self, agent_type: &str, title: &str) -> Option<Said> {
+        Said::by_title(self.manifest(agent_type)?, title)
+    }
+
+    /// The same, with what it tells about dialogs: an agent whose title tells of them asks nothing while it does not.
+    pub fn titles(&self, agent_type: &str, title: &str) -> Vec<Said> {
+        let Some((manifest, said)) = self.manifest(agent_type).zip(self.read_title(agent_type, title)) else {
+            return Vec::new();
+        };
+        let tells =
+            manifest.title.iter().any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
+        let nothing =
+            (tells && said.stand.claim() == Claim::Turn).then(|| Said { stand: Stand::AsksNothing, ..said.clone() });
+        [said].into_iter().chain(nothing).collect()
+    }
+
+    /// What stands in the agent's input box, without ghost text. None where no box is seen.
+    pub fn typed(&self, agent_type: &str, screen: &Screen) -> Option<String> {
+        Regions::find(screen, self.manifest(agent_type)?.layout.as_ref()).typed()
+    }
+
+    /// The keys that answer a dialog which this rule found.
+    pub fn answers(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
+        self.manifest(agent_type).map(|manifest| manifest.answers.to(rule))
+    }
+
+    /// What an event of the agent's own says, given what is remembered of those before it.
+    pub fn reduce(&self, agent_type: &str, memory: &mut Memory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Told> {
+        match self.manifest(agent_type) {
+            Some(manifest) => {
+                let (native, events) = (&manifest.native, manifest.event.as_slice());
+                Reader { name: manifest.name.as_str(), version: manifest.version, native, events }
+                    .reduce(memory, event, now)
+            }
+            None => native::generic(event),
+        }
+    }
+
+    /// Every agent with what its manifest amounts to.
+    pub fn adapters(&self) -> impl Iterator<Item = Adapter> {
+        self.manifests.iter().map(Adapter::of)
+    }
+
+    /// Whether one process may speak for several agents of this kind.
+    pub fn shares_process(&self, agent_type: &str) -> bool {
+        self.manifest(agent_type).is_some_and(|manifest| manifest.native.shared_process)
+    }
+
+    pub fn status_file(&self, agent_type: &str) -> Option<&StatusFile> {
+        self.manifest(agent_type)?.status_file.as_ref()
+    }
+
+    fn manifest(&self, agent_type: &str) -> Option<&Manifest> {
+        self.manifests.iter().find(|manifest| manifest.name.as_str() == agent_type)
+    }
+
     /// The agent that a pane shows, if any: the outermost one of the foreground job, else the outermost stopped one.
     ///
     /// `processes` are all below the pane, parents before children. The foreground job is the terminal's foreground
@@ -96,6 +170,7 @@ mod tests {
     fn the_embedded_manifests_are_good() {
         let names: Vec<&str> = Registry::builtin().agent_types().map(AgentType::as_str).collect();
         assert_eq!(names, ["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"]);
+        assert_eq!(Registry::builtin().warnings().collect::<Vec<_>>(), Vec::<&str>::new());
     }
 
     #[test]

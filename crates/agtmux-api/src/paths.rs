@@ -91,14 +91,34 @@ impl Paths {
         self.state_dir.join("hooks")
     }
 
+    /// Events that could not be delivered: a file each, taken in by the daemon as soon as it sees them.
+    pub fn spool_dir(&self) -> PathBuf {
+        self.state_dir.join("spool")
+    }
+
+    /// What `agtmux setup` has put into the settings of agents, so that it can be taken out again.
+    pub fn setup_record(&self) -> PathBuf {
+        self.state_dir.join("setup.json")
+    }
+
     /// Makes the directories that the daemon writes to, private and ours.
     pub fn prepare(&self) -> Result<(), PathError> {
-        private_dir(&self.state_dir, "AGTMUX_STATE_DIR")?;
+        self.prepare_state_dir()?;
         private_dir(&self.hook_dir(), "AGTMUX_STATE_DIR")?;
+        self.prepare_spool()?;
         if let Some(dir) = self.socket.parent() {
             private_dir(dir, "AGTMUX_SOCKET")?;
         }
         Ok(())
+    }
+
+    pub fn prepare_state_dir(&self) -> Result<(), PathError> {
+        private_dir(&self.state_dir, "AGTMUX_STATE_DIR")
+    }
+
+    pub fn prepare_spool(&self) -> Result<(), PathError> {
+        self.prepare_state_dir()?;
+        private_dir(&self.spool_dir(), "AGTMUX_STATE_DIR")
     }
 }
 
@@ -139,7 +159,9 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        name == "hooks" || name.starts_with("agtmuxd.") || name.starts_with("state.db")
+        matches!(&*name, "hooks" | "spool" | "setup.json")
+            || name.starts_with("agtmuxd.")
+            || name.starts_with("state.db")
     };
     fs::read_dir(path).is_ok_and(|entries| entries.flatten().all(|entry| ours(&entry.file_name())))
 }

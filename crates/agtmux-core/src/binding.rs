@@ -1,18 +1,23 @@
 //! Which runtime an event is about.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::Fleet;
-use crate::ids::{AgentType, PaneId, ServerName, TargetName};
+use crate::fleet::{Fleet, PaneKey};
+use crate::ids::{AgentType, PaneId, ProcessRef, ServerName, TargetName};
 use crate::runtime::{Runtime, RuntimeId};
 use crate::words::wire_words;
 
 /// An agent may speak before its process is noticed; by no more than this.
 const NOTICED_WITHIN: SignedDuration = SignedDuration::from_secs(5);
 
+/// For so long a pane's last agent may still have events on their way.
+const LATELY: SignedDuration = SignedDuration::from_secs(60);
+
 /// Where an event says that it comes from, when it does not know its runtime.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Whereabouts {
     pub target: TargetName,
     /// Not known: any server of the target.
@@ -22,6 +27,11 @@ pub struct Whereabouts {
     /// Processes that may be the agent: the sender's own parents, mostly.
     pub pids: Vec<u32>,
     pub start: Option<u64>,
+    /// The agent's own session, and the directory in which it works.
+    #[serde(default)]
+    pub session: Option<String>,
+    #[serde(default)]
+    pub cwd: Option<String>,
 }
 
 wire_words!(
@@ -33,15 +43,34 @@ wire_words!(
     }
 );
 
+/// Panes whose agent has ended lately: what arrives for them may still be about that one.
+#[derive(Debug, Default)]
+pub struct MovedOut(BTreeMap<PaneKey, (ProcessRef, Timestamp)>);
+
+impl MovedOut {
+    pub fn note(&mut self, pane: PaneKey, process: ProcessRef, now: Timestamp) {
+        self.0.retain(|_, (_, at)| now.duration_since(*at) < LATELY);
+        self.0.insert(pane, (process, now));
+    }
+
+    /// Whether it may be the one that had lived there a moment before that time.
+    fn may_be_meant(&self, pane: &PaneKey, from: &Whereabouts, time: Timestamp) -> bool {
+        let last = self.0.get(pane).filter(|(_, at)| time.duration_since(*at) < LATELY);
+        last.is_some_and(|(process, _)| from.pids.is_empty() || from.pids.contains(&process.pid))
+    }
+}
+
 /// Exactly one runtime must fit, or none is taken.
-pub fn bind(fleet: &Fleet, from: &Whereabouts, event_time: Timestamp) -> Result<RuntimeId, Unbound> {
-    let servers = fleet.servers().filter(|(key, _)| {
-        key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)
-    });
-    let runtimes = servers.filter_map(|(_, server)| server.panes.get(&from.pane)?.runtime.as_ref());
-    let mut fitting = runtimes.filter(|runtime| fits(runtime, from, event_time));
+pub fn bind(
+    fleet: &Fleet,
+    moved_out: &MovedOut,
+    from: &Whereabouts,
+    event_time: Timestamp,
+) -> Result<RuntimeId, Unbound> {
+    let mut fitting = living_at(fleet, from)
+        .filter(|(pane, runtime)| fits(runtime, from, event_time, moved_out.may_be_meant(pane, from, event_time)));
     match (fitting.next(), fitting.next()) {
-        (Some(only), None) => Ok(only.id.clone()),
+        (Some((_, only)), None) => Ok(only.id.clone()),
         (None, _) => Err(Unbound::NoCandidate),
         (Some(_), Some(_)) => Err(Unbound::Ambiguous),
     }
@@ -49,16 +78,34 @@ pub fn bind(fleet: &Fleet, from: &Whereabouts, event_time: Timestamp) -> Result<
 
 /// Whether any agent at all lives in the pane that is meant.
 pub fn somebody_lives_at(fleet: &Fleet, from: &Whereabouts) -> bool {
-    let anybody = Whereabouts { agent_type: None, pids: Vec::new(), start: None, ..from.clone() };
-    bind(fleet, &anybody, Timestamp::MAX) != Err(Unbound::NoCandidate)
+    living_at(fleet, from).next().is_some()
 }
 
-fn fits(runtime: &Runtime, from: &Whereabouts, event_time: Timestamp) -> bool {
+fn living_at<'f>(fleet: &'f Fleet, from: &'f Whereabouts) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
+    let servers = fleet.servers().filter(|(key, _)| {
+        key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)
+    });
+    servers.filter_map(|(key, server)| {
+        let runtime = server.panes.get(&from.pane)?.runtime.as_ref()?;
+        Some((PaneKey { server: key.clone(), pane: from.pane }, runtime))
+    })
+}
+
+fn fits(runtime: &Runtime, from: &Whereabouts, event_time: Timestamp, or_another: bool) -> bool {
     from.agent_type.as_ref().is_none_or(|agent| *agent == runtime.agent_type)
         && (from.pids.is_empty() || from.pids.contains(&runtime.process.pid))
-        && from.start.is_none_or(|start| start == runtime.process.start)
-        // What happened before it began is about somebody who lived there earlier.
-        && runtime.started_at.duration_since(event_time) <= NOTICED_WITHIN
+        && match from.start {
+            // No other process ever has both.
+            Some(start) => start == runtime.process.start,
+            None => in_its_time(runtime, event_time, or_another),
+        }
+}
+
+/// What happened before it began is about somebody who lived there earlier, or about itself before it was noticed. Where
+/// the one who lived there a moment before may be meant, only a start time can tell the two apart.
+fn in_its_time(runtime: &Runtime, event_time: Timestamp, or_another: bool) -> bool {
+    let allowed = if or_another { SignedDuration::ZERO } else { NOTICED_WITHIN };
+    runtime.started_at.duration_since(event_time) <= allowed
 }
 
 #[cfg(test)]
@@ -109,14 +156,20 @@ mod tests {
             agent_type: None,
             pids: vec![],
             start: None,
+            session: None,
+            cwd: None,
         }
+    }
+
+    fn nobody() -> MovedOut {
+        MovedOut::default()
     }
 
     #[test]
     fn one_that_fits_is_taken() {
         let fleet = fleet(&["a"]);
-        assert!(bind(&fleet, &from(), at(101)).is_ok());
-        assert!(bind(&fleet, &Whereabouts { pids: vec![7, 50], start: Some(7), ..from() }, at(101)).is_ok());
+        assert!(bind(&fleet, &nobody(), &from(), at(101)).is_ok());
+        assert!(bind(&fleet, &nobody(), &Whereabouts { pids: vec![7, 50], start: Some(7), ..from() }, at(101)).is_ok());
     }
 
     #[test]
@@ -129,21 +182,53 @@ mod tests {
             Whereabouts { pane: PaneId(1), ..from() },
             Whereabouts { server: Some(ServerName::new("b")), ..from() },
         ] {
-            assert_eq!(bind(&fleet, &wrong, at(101)), Err(Unbound::NoCandidate), "{wrong:?}");
+            assert_eq!(bind(&fleet, &nobody(), &wrong, at(101)), Err(Unbound::NoCandidate), "{wrong:?}");
         }
     }
 
     #[test]
     fn the_same_pane_on_two_servers_is_ambiguous() {
         let fleet = fleet(&["a", "b"]);
-        assert_eq!(bind(&fleet, &from(), at(101)), Err(Unbound::Ambiguous));
-        assert!(bind(&fleet, &Whereabouts { server: Some(ServerName::new("b")), ..from() }, at(101)).is_ok());
+        assert_eq!(bind(&fleet, &nobody(), &from(), at(101)), Err(Unbound::Ambiguous));
+        assert!(
+            bind(&fleet, &nobody(), &Whereabouts { server: Some(ServerName::new("b")), ..from() }, at(101)).is_ok()
+        );
     }
 
     #[test]
     fn an_event_from_before_it_began_is_somebody_elses() {
         let fleet = fleet(&["a"]);
-        assert!(bind(&fleet, &from(), at(96)).is_ok(), "it may speak before it is noticed");
-        assert_eq!(bind(&fleet, &from(), at(90)), Err(Unbound::NoCandidate));
+        assert!(bind(&fleet, &nobody(), &from(), at(96)).is_ok(), "it may speak before it is noticed");
+        assert_eq!(bind(&fleet, &nobody(), &from(), at(90)), Err(Unbound::NoCandidate));
+    }
+
+    #[test]
+    fn what_may_be_about_the_last_inhabitant_needs_a_start_time() {
+        let fleet = fleet(&["a"]);
+        let pane = PaneKey {
+            server: ServerKey { target: TargetName::local(), server: ServerName::new("a") },
+            pane: PaneId(0),
+        };
+        let mut moved_out = MovedOut::default();
+        moved_out.note(pane.clone(), ProcessRef { pid: 50, start: 6 }, at(97));
+        let with_pid = Whereabouts { pids: vec![50], ..from() };
+        for unsure in [from(), with_pid.clone()] {
+            assert_eq!(bind(&fleet, &moved_out, &unsure, at(98)), Err(Unbound::NoCandidate), "{unsure:?}");
+            assert!(bind(&fleet, &moved_out, &unsure, at(100)).is_ok(), "it had begun by then");
+        }
+        assert!(bind(&fleet, &moved_out, &Whereabouts { start: Some(7), ..with_pid.clone() }, at(98)).is_ok());
+        moved_out.note(pane, ProcessRef { pid: 49, start: 6 }, at(97));
+        assert!(bind(&fleet, &moved_out, &with_pid, at(98)).is_ok(), "the last one was another process");
+        assert_eq!(
+            bind(&fleet, &moved_out, &Whereabouts { start: Some(6), ..with_pid }, at(101)),
+            Err(Unbound::NoCandidate),
+            "the number of the process was used again"
+        );
+    }
+
+    #[test]
+    fn a_start_time_binds_however_late_the_agent_is_noticed() {
+        let fleet = fleet(&["a"]);
+        assert!(bind(&fleet, &nobody(), &Whereabouts { start: Some(7), ..from() }, at(75)).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::dialog::Dialog;
 use crate::ordering::OrderKey;
 use crate::state::State;
 use crate::words::wire_words;
@@ -109,6 +110,16 @@ pub struct Statement {
     pub rule: Rule,
     /// The line of evidence, as it was found.
     pub excerpt: String,
+    /// Most likely so, but other things look the same.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tentative: bool,
+    /// What is asked, where the source shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialog: Option<Box<Dialog>>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What decided, so that a person can look it up.

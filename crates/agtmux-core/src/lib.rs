@@ -4,6 +4,7 @@
 //! decision replayable.
 
 pub mod binding;
+pub mod dialog;
 pub mod engine;
 pub mod evidence;
 pub mod fleet;

@@ -52,32 +52,31 @@ impl FromStr for Ref {
 }
 
 fn parse_place(text: &str) -> Option<Ref> {
-    let parts: Vec<String> = text.split('/').map(decode).collect::<Option<_>>()?;
+    let parts: Vec<&str> = text.split('/').collect();
     let [host, session, window, pane] = parts.as_slice() else { return None };
     let (target, server) = match host.split_once('@') {
-        Some((target, server)) => (target.to_owned(), Some(server.to_owned())),
-        None => (host.clone(), None),
+        Some((target, server)) => (target, Some(decode(server)?)),
+        None => (*host, None),
     };
     Some(Ref::Place {
-        target,
+        target: decode(target)?,
         server,
-        session: session.clone(),
-        window: window.parse().ok()?,
-        pane: pane.parse().ok()?,
+        session: decode(session)?,
+        window: decode(window)?.parse().ok()?,
+        // A pane's own `%` is mostly written as it is.
+        pane: pane.parse().ok().or_else(|| decode(pane)?.parse().ok())?,
     })
 }
 
-/// A `%` that is followed by two hex digits stands for a byte; pane ids may keep theirs.
+/// A `%` and two hex digits stand for a byte.
 fn decode(part: &str) -> Option<String> {
-    if part.parse::<PaneId>().is_ok() {
-        return Some(part.to_owned());
-    }
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
     while let Some(byte) = rest.next() {
         if byte == b'%' {
-            let hex = [rest.next()?, rest.next()?];
-            bytes.push(u8::from_str_radix(std::str::from_utf8(&hex).ok()?, 16).ok()?);
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            let value = digit(rest.next()?)? * 16 + digit(rest.next()?)?;
+            bytes.push(u8::try_from(value).ok()?);
         } else {
             bytes.push(byte);
         }
@@ -85,13 +84,21 @@ fn decode(part: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
+fn encode(part: &str) -> String {
+    let byte = |b: u8| match b {
+        b if b.is_ascii_alphanumeric() || b"-_.~".contains(&b) => char::from(b).to_string(),
+        b => format!("%{b:02X}"),
+    };
+    part.bytes().map(byte).collect()
+}
+
 impl fmt::Display for Ref {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Runtime(id) => write!(f, "runtime:{id}"),
             Self::Place { target, server, session, window, pane } => {
-                let at = server.as_ref().map(|s| format!("@{s}")).unwrap_or_default();
-                write!(f, "pane:{target}{at}/{session}/{window}/{pane}")
+                let at = server.as_ref().map(|server| format!("@{}", encode(server))).unwrap_or_default();
+                write!(f, "pane:{}{at}/{}/{window}/{pane}", encode(target), encode(session))
             }
             Self::Pane(id) => write!(f, "{id}"),
             Self::Agent(name) => f.write_str(name),
@@ -151,6 +158,9 @@ mod tests {
         let Ref::Place { target, server, session, window, pane } = place else { panic!("a place") };
         assert_eq!((target.as_str(), server.as_deref(), session.as_str()), ("host", Some("default"), "my work"));
         assert_eq!((window, pane), (WindowId(1), PaneId(3)));
+        let odd = "pane:host@%2Ftmp%2Fs/%2512/@1/%2512".parse::<Ref>().expect("a place");
+        let Ref::Place { server, session, pane, .. } = odd else { panic!("a place") };
+        assert_eq!((server.as_deref(), session.as_str(), pane), (Some("/tmp/s"), "%12", PaneId(2512)));
         for bad in
             ["", "%", "%x", "runtime:", "runtime:a/b", "pane:host/s/1/%3", "pane:host/s/@1", "a b", "pane:h/%zz/@1/%1"]
         {

@@ -15,9 +15,11 @@ impl Clock {
         Self { base: Timestamp::now(), started: Instant::now() }
     }
 
+    /// In whole microseconds, as times are stored: a replay must not see another time than the first run did.
     pub(crate) fn now(&self) -> Timestamp {
         let passed = SignedDuration::try_from(self.started.elapsed()).unwrap_or(SignedDuration::MAX);
-        self.base.checked_add(passed).unwrap_or(Timestamp::MAX)
+        let now = self.base.checked_add(passed).unwrap_or(Timestamp::MAX);
+        Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
     }
 
     /// The moment at which this clock will show that time.

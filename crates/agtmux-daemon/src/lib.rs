@@ -10,6 +10,7 @@ mod replay;
 mod run;
 mod serve;
 mod shared;
+mod spool;
 mod store;
 mod view;
 

@@ -94,3 +94,69 @@ pub fn replay_lines(name: &str, text: &str) -> Result<Replayed, ReplayError> {
     }
     Ok(Replayed::Same { inputs, transitions: count })
 }
+
+#[cfg(test)]
+mod tests {
+    use agtmux_core::ids::{AgentType, ServerKey, ServerName, TargetName};
+    use agtmux_core::runtime::RuntimeId;
+    use jiff::SignedDuration;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A checkpoint, the beginning of an agent and its end.
+    fn lines() -> Vec<String> {
+        let mut engine = StateEngine::new(SignedDuration::from_secs(120));
+        let runtime = RuntimeId::from_stored("r".into());
+        let server = ServerKey { target: TargetName::local(), server: ServerName::new("default") };
+        let agent_type = AgentType::new("claude");
+        let checkpoint = Line::Checkpoint { n: 0, checkpoint: Box::new(engine.clone()) };
+        let inputs =
+            [Input::Began { runtime: runtime.clone(), server, agent_type, suspended: false }, Input::Ended { runtime }];
+        let logged = inputs.into_iter().zip(1..).map(|(input, n)| {
+            let at = Timestamp::UNIX_EPOCH;
+            let transitions = engine.apply(input.clone(), at);
+            Line::Logged { n, at, input, transitions }
+        });
+        let lines: Vec<Line> = [checkpoint].into_iter().chain(logged).collect();
+        lines.iter().map(|line| serde_json::to_string(line).expect("a line is JSON")).collect()
+    }
+
+    #[test]
+    fn lines_are_replayed_and_the_first_difference_is_named() {
+        let mut lines = lines();
+        let same = replay_lines("log", &lines.join("\n")).expect("read");
+        assert_eq!(same, Replayed::Same { inputs: 2, transitions: 1 });
+        lines[1] = lines[1].replace("\"state\":\"unknown\"", "\"state\":\"running\"");
+        let differs = replay_lines("log", &lines.join("\n")).expect("read");
+        assert!(matches!(differs, Replayed::Differs { n: 1, .. }), "{differs:?}");
+        lines[2] = "nonsense".into();
+        lines.remove(1);
+        let error = replay_lines("log", &lines.join("\n")).expect_err("no JSON").to_string();
+        assert!(error.contains("'log'") && error.contains("line 2"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_log_is_replayed_or_refused_by_its_line(
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            order in Just((0..3usize).collect::<Vec<_>>()).prop_shuffle(),
+            cut in any::<bool>(),
+        ) {
+            let lines = lines();
+            let mut bytes = order.iter().map(|n| lines[*n].as_str()).collect::<Vec<_>>().join("\n").into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            bytes.truncate(if cut { at } else { bytes.len() });
+            if let Err(error) = replay_lines("log", &String::from_utf8_lossy(&bytes)) {
+                prop_assert!(error.to_string().contains("line "), "{error}");
+            }
+        }
+
+        #[test]
+        fn any_text_is_replayed_or_refused(text in any::<String>()) {
+            let _ = replay_lines("log", &text);
+        }
+    }
+}

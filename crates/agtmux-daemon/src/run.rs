@@ -13,9 +13,10 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::observe::Discovery;
+use crate::observe::{Discovery, Lookout};
 use crate::serve::{self, Context};
 use crate::shared::Shared;
+use crate::spool::Spool;
 use crate::store::{Store, StoreError};
 use crate::view::View;
 use crate::{lock, logging};
@@ -92,18 +93,28 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let RunOptions { paths, config, .. } = options;
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
+    // Beside everything else that a start does: the first event shall not wait for it.
+    tokio::task::spawn_blocking(agtmux_core::redact::prepare);
     let (store, remembered) = Store::open(&paths.database())?;
     let store = Arc::new(store);
     let store_error = Arc::default();
     let clock = Clock::start();
     let fleet = remembered.fleet.clone();
     let shared = Arc::new(Shared::new(View::of_fleet(&fleet), remembered.seq));
-    let (engine, handle) =
-        Engine::new(clock, config.state.clone(), remembered, store.clone(), Arc::clone(&store_error), shared.clone())?;
+    let lookout = Arc::new(Lookout::default());
+    let (engine, handle) = Engine::new(
+        clock,
+        config.state,
+        remembered,
+        store.clone(),
+        Arc::clone(&store_error),
+        shared.clone(),
+        lookout.clone(),
+    )?;
     tokio::spawn(engine.run());
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket).map_err(socket_error)?;
-    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), &fleet)
+    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet)
         .await
         .map_err(system("watch this machine"))?;
     let (stopping, is_stopping) = watch::channel(false);
@@ -118,6 +129,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         stopping: is_stopping,
     };
     let server = tokio::spawn(serve::serve(bound, context));
+    tokio::spawn(Spool::new(paths.spool_dir(), handle.clone(), discovery.clone()).run());
     tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
     tell_service_manager(sd_notify::NotifyState::Ready);
     on_ready();

@@ -6,6 +6,7 @@
 mod busy;
 mod client;
 mod environment;
+pub mod model;
 pub mod process;
 mod run;
 mod tmux;

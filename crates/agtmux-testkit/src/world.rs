@@ -20,10 +20,13 @@ use crate::tmux::TmuxServer;
 /// How long a daemon, a server and their children get to end when they are told to.
 const FAREWELL: Duration = Duration::from_secs(10);
 
+/// How `agtmux replay` ends when it finds a difference.
+const REPLAY_DIFFERS: i32 = 1;
+
 /// Files, environment, tmux servers and a daemon that no other test and no user shares.
 ///
 /// When it is dropped, the daemon is told to end, the tmux servers are killed, and any process of this world that is
-/// still there fails the test. Declare it first: what is declared later is dropped earlier.
+/// still there fails the test. So does a database whose log no longer gives the states that it holds. Declare it first: what is declared later is dropped earlier.
 #[derive(Debug)]
 pub struct World {
     environment: Arc<Environment>,
@@ -106,6 +109,10 @@ impl World {
     /// A shell under another name.
     pub fn shell_named(&self, name: &str) -> PathBuf {
         let program = self.home().join(name);
+        // One that runs already cannot be written to.
+        if program.exists() {
+            return program;
+        }
         // Not fs::copy: a process that another thread starts meanwhile would hold the file open for writing, and a
         // file that is open for writing cannot be executed.
         let copied = self.command("cp").arg("/bin/sh").arg(&program).status();
@@ -143,6 +150,21 @@ impl World {
         }
     }
 
+    /// Whatever a test did, its log must give the states that were shown. A database that the test damaged cannot be
+    /// replayed, and says so with another code.
+    fn replay(&self) {
+        let (Some(agtmux), database) = (&self.agtmux, self.state_dir().join("state.db")) else { return };
+        if !database.exists() {
+            return;
+        }
+        let mut replay = self.command(agtmux);
+        let done = output_within(replay.arg("replay").arg("--db").arg(&database), self.farewell);
+        let differs = done.filter(|output| output.status.code() == Some(REPLAY_DIFFERS));
+        if let Some(output) = differs {
+            panic!("the log gives other states than were shown: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+
     /// Never hits a stranger that got the number of a process of ours.
     fn signal(&self, pid: u32, signal: Signal) {
         let Some(Ok(handle)) = process::to_pid(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return };
@@ -165,9 +187,11 @@ impl Drop for World {
         for pid in leaked {
             self.signal(pid, Signal::KILL);
         }
-        if !names.is_empty() && !thread::panicking() {
-            panic!("the test left processes behind: {}", names.join(", "));
+        if thread::panicking() {
+            return;
         }
+        assert!(names.is_empty(), "the test left processes behind: {}", names.join(", "));
+        self.replay();
     }
 }
 

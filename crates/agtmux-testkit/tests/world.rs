@@ -86,6 +86,29 @@ fn a_daemon_is_told_to_end() {
     fs::remove_file(&done).expect("ours");
 }
 
+/// A world whose binary answers to `replay --db FILE` with this code.
+fn world_with_replay(place: &World, ends_with: i32) -> World {
+    let script =
+        format!("#!/bin/sh\n[ \"$1 $2\" = 'replay --db' ] && echo 'input 7 differs' >&2 && exit {ends_with}\n");
+    fs::write(place.home().join("draft"), script).expect("writable");
+    // A file that another thread's new process still holds open for writing cannot be executed: cp makes a new one.
+    let made = place.command("sh").args(["-c", "cp home/draft home/agtmux && chmod 755 home/agtmux"]).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let world = World::with_agtmux(place.home().join("agtmux"));
+    fs::write(world.state_dir().join("state.db"), "x").expect("writable");
+    world
+}
+
+#[test]
+fn a_log_that_gives_other_states_fails_the_test() {
+    let place = World::new();
+    let world = world_with_replay(&place, 1);
+    let error = catch_unwind(AssertUnwindSafe(|| drop(world))).expect_err("a difference fails the test");
+    assert!(message(error).contains("input 7 differs"));
+    drop(world_with_replay(&place, 0));
+    drop(world_with_replay(&place, 2));
+}
+
 #[test]
 fn stand_ins_carry_their_name() {
     let world = World::new();

@@ -75,6 +75,30 @@ impl Framing {
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
+    /// What stands between a record of one kind and the next of another, with the fields of the first. One without its
+    /// end is left out.
+    pub(crate) fn sections<'a>(&self, head: char, end: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
+        let (start, close) = (format!("{}{head}", self.word), format!("{}.", self.word));
+        let separator = format!("{}|", self.word);
+        let end = format!("{}{end}{}.", self.word, self.word);
+        let mut sections = Vec::new();
+        let mut rest = answer;
+        while let Some(at) = find(rest, start.as_bytes()) {
+            rest = &rest[at + start.len()..];
+            let Some(length) = find(rest, close.as_bytes()) else { break };
+            let fields = split(&rest[..length], separator.as_bytes());
+            rest = &rest[length + close.len()..];
+            let Some(length) = find(rest, end.as_bytes()) else { break };
+            let body = &rest[..length];
+            // Another head in between: the one before was cut off.
+            if find(body, start.as_bytes()).is_none() {
+                sections.push((fields, body));
+                rest = &rest[length + end.len()..];
+            }
+        }
+        sections
+    }
+
     /// The records of this kind in an answer, each as its fields. Text between records is ignored.
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         let (start, end, separator) =

@@ -3,6 +3,7 @@
 //! Everything that comes back from tmux is hostile until parsed: replies are framed with a word that no pane could have
 //! known, and ids are checked.
 
+mod capture;
 mod command;
 pub mod hooks;
 mod listing;
@@ -11,6 +12,7 @@ mod server;
 mod sockets;
 mod version;
 
+pub use capture::Capture;
 pub use command::{Command, Framing};
 pub use listing::{Dead, Listing, PaneRow, ServerFacts};
 pub use server::{TmuxError, TmuxServer};

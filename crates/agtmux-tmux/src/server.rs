@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 
+use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
 use crate::listing::{self, Listing};
 use crate::version::Version;
@@ -66,6 +67,18 @@ impl TmuxServer {
         let mut wanted: std::collections::BTreeSet<u32> = panes.iter().copied().collect();
         listing.rows.retain(|row| wanted.remove(&row.pane));
         Ok(listing)
+    }
+
+    /// What some panes show, in one call. Panes that are gone are missing from the answer, and may be the reason why
+    /// others are.
+    pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
+        let framing = Framing::fresh();
+        let output = self.exec(&capture::capture(&framing, panes)).await?;
+        let captures = capture::parse(&framing, &output.stdout);
+        match captures.is_empty() && !output.status.success() {
+            true => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
+            false => Ok(captures),
+        }
     }
 
     /// Runs the commands in order in one call; the first that fails ends it.

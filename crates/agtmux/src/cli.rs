@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{config, daemon, emit, explain, history, list, replay, status, watch};
+use crate::commands::{
+    adapters, config, daemon, emit, explain, history, hook, list, replay, run, setup, status, watch,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -12,6 +14,8 @@ Exit codes:
   3    no daemon runs and none may be started
   4    the daemon is of another version: agtmux daemon restart
   5    the daemon refused the request or did not answer it
+  126  run: the program cannot be executed
+  127  run: there is no such program
   130  interrupted with Ctrl-C
   143  terminated
 
@@ -46,8 +50,16 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     /// Tell how an agent's state has changed and how long each lasted
     History(history::HistoryArgs),
+    /// Which agents are understood, how well, and from what
+    Adapters(adapters::AdaptersArgs),
     /// Bring an event to the daemon, from a wrapper, a script or an adapter of your own
     Emit(Box<emit::EmitArgs>),
+    /// Connect your agents: put our hooks into their settings, beside what is there, and take them out again
+    Setup(setup::SetupArgs),
+    /// Run an agent and tell when it starts and how it ends
+    Run(run::RunArgs),
+    /// What the hooks of agents call: brings their events to the daemon. Never fails, never waits
+    Hook(hook::HookArgs),
     /// Run a log of observations again and compare: exits with 1 at the first difference
     Replay(replay::ReplayArgs),
     /// Run, start, stop and look at the daemon
@@ -93,6 +105,14 @@ mod tests {
             "agtmux daemon status --json",
             "agtmux config check some.toml",
             "agtmux status --json",
+            "agtmux setup --agent claude --agent codex --dry-run --yes --json",
+            "agtmux setup --uninstall",
+            "agtmux adapters --json",
+            "agtmux adapters disable claude --json",
+            "agtmux adapters enable claude",
+            "agtmux run --name reviewer -- claude --resume x",
+            "agtmux run claude --model m",
+            "agtmux hook codex notify --then notify-send -a x {}",
         ] {
             assert!(parses(line), "{line}");
         }
@@ -113,6 +133,8 @@ mod tests {
             "agtmux watch --interval -1s",
             "agtmux watch --since yesterday-ish",
             "agtmux daemon",
+            "agtmux run",
+            "agtmux setup --agent nobody",
         ] {
             assert!(!parses(line), "{line}");
         }

@@ -18,6 +18,8 @@ pub(crate) enum Exit {
     NoDaemon = 3,
     OtherVersion = 4,
     DaemonFault = 5,
+    NotExecutable = 126,
+    NotFound = 127,
     Interrupted = 130,
     Terminated = 143,
 }

@@ -15,6 +15,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(exit) = commands::hook::intercept(std::env::args_os()) {
+        return exit;
+    }
     let cli = cli::Cli::parse();
     match commands::run(cli.command) {
         Ok(exit) => exit.into(),

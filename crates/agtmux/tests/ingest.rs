@@ -6,14 +6,14 @@ mod agtmux;
 mod http;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agtmux::{SOON, agtmux, items, kill, list, soak, start, stop, world};
 use agtmux_testkit::{World, wait_for};
-use http::{Answer, request, send};
+use http::{Answer, request, send, send_noise};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
@@ -149,6 +149,129 @@ fn no_secret_reaches_the_disk_and_unknown_fields_are_kept() {
 }
 
 #[test]
+fn a_large_event_is_taken_without_its_secrets() {
+    let (world, runtime) = world_with_agent();
+    let secret = |n: u32| format!("ghp_{n:036}");
+    let mut event = event(&runtime, "running", "k");
+    event["payload"] = json!({"lines": (0..20_000).map(|n| format!("token {}", secret(n))).collect::<Vec<_>>()});
+    assert!((900_000..1 << 20).contains(&event.to_string().len()), "{}", event.to_string().len());
+    taken(&world, &event);
+    assert_eq!(state(&world), "running");
+    let connection = database(&world);
+    let payload: String = connection.query_row("SELECT raw_payload FROM events", [], |row| row.get(0)).expect("stored");
+    assert_eq!(payload.matches("[redacted:").count(), 20_000);
+    assert!(!payload.contains("ghp_"));
+}
+
+#[test]
+fn a_body_that_does_not_arrive_whole_changes_nothing() {
+    let (world, runtime) = world_with_agent();
+    let body = event(&runtime, "running", "k").to_string();
+    let mut cut = request("POST", "/v1/events", &format!("content-length: {}\r\n", body.len() + 10));
+    cut.extend_from_slice(body.as_bytes());
+    let mut garbled =
+        b"POST /v1/events HTTP/1.1\r\nhost: agtmux\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
+    garbled.extend_from_slice(format!("{:x}\r\n{body}\r\nno number\r\n", body.len()).as_bytes());
+    for bytes in [cut, garbled] {
+        if let Some(answer) = send_noise(&world.socket(), &bytes) {
+            let error = answer.json();
+            assert_eq!((answer.status, error["code"].as_str()), (400, Some("E_BAD_REQUEST")), "{error}");
+        }
+    }
+    assert_eq!(state(&world), "unknown");
+    taken(&world, &event(&runtime, "running", "k"));
+}
+
+#[test]
+fn history_since_shows_only_what_changed_after_that() {
+    let (world, runtime) = world_with_agent();
+    taken(&world, &event(&runtime, "running", "k1"));
+    let states = |since: &str| -> Vec<String> {
+        let history = agtmux(&world, &["history", "claude", "--since", since, "--json"]).json();
+        history["items"].as_array().expect("items").iter().map(|item| text(&item["state"])).collect()
+    };
+    assert_eq!(states("1h"), ["unknown", "running"]);
+    let all = agtmux(&world, &["history", "claude", "--json"]).json();
+    let second = text(&all["items"][1]["at"]);
+    assert_eq!(states(&second), ["running"], "the moment itself counts");
+    assert_eq!(states("2100-01-01T00:00:00Z"), Vec::<String>::new());
+    taken(&world, &event(&runtime, "waiting_input", "k2"));
+    assert_eq!(states(&second), ["running", "waiting_input"]);
+    let wrong = agtmux(&world, &["history", "claude", "--since", "yesterday"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("such as 10m"), "{}", wrong.stderr);
+}
+
+/// Whatever still arrives about an agent that ended leaves the one that lives in its pane now as it is.
+#[track_caller]
+fn assert_apart(world: &World, old: &Value, new: &Value) {
+    let place = |item: &Value| (text(&item["identity"]["server"]), text(&item["identity"]["pane_id"]));
+    assert_eq!(place(old), place(new));
+    let old_id = text(&old["runtime_id"]);
+    let refused = post(&world.socket(), event(&old_id, "running", "late").to_string().as_bytes()).expect("an answer");
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (404, Some("E_RUNTIME_NOT_FOUND")));
+    let now = agent(world).expect("the new agent");
+    assert_eq!((text(&now["runtime_id"]), text(&now["state"])), (text(&new["runtime_id"]), "unknown".into()));
+    taken(world, &event(&text(&new["runtime_id"]), "idle", "new"));
+    assert_eq!(state(world), "idle");
+    let before = agtmux(world, &["history", &format!("runtime:{old_id}"), "--json"]).json();
+    assert_eq!(before["items"].as_array().map(Vec::len), Some(2), "its own history is kept: {before}");
+}
+
+fn wait_for_another(world: &World, old: &Value) -> Value {
+    wait_for("another agent in the pane", SOON, || agent(world).filter(|new| new["runtime_id"] != old["runtime_id"]))
+}
+
+#[test]
+fn events_of_an_ended_runtime_never_touch_the_new_one_pane_respawn() {
+    let (world, runtime) = world_with_agent();
+    taken(&world, &event(&runtime, "running", "k"));
+    let old = agent(&world).expect("the agent");
+    world.tmux("default").run(&["respawn-pane", "-k", "-t", "%0", &world.stand_in("claude")]);
+    let new = wait_for_another(&world, &old);
+    assert_apart(&world, &old, &new);
+}
+
+#[test]
+fn events_of_an_ended_runtime_never_touch_the_new_one_server_restart_same_pane_id() {
+    let (world, runtime) = world_with_agent();
+    taken(&world, &event(&runtime, "running", "k"));
+    let old = agent(&world).expect("the agent");
+    let server = world.tmux("default");
+    server.run(&["kill-server"]);
+    wait_for("the server's end", SOON, || (!server.is_running()).then_some(()));
+    server.new_session("work", &world.stand_in("claude"));
+    let new = wait_for_another(&world, &old);
+    assert_apart(&world, &old, &new);
+}
+
+#[test]
+fn events_of_an_ended_runtime_never_touch_the_new_one_two_servers() {
+    let (world, _) = world_with_agent();
+    world.tmux("other").new_session("work", &world.stand_in("claude"));
+    let state_on = |server: &str| {
+        let listing = list(&world);
+        let found =
+            items(&listing).iter().find(|item| item["identity"]["server"] == server && !item["state"].is_null());
+        found.map(|item| text(&item["state"]))
+    };
+    wait_for("the agent on the other server", SOON, || state_on("other"));
+    let about = |server: &str, key: &str| json!({"pane": "%0", "server": server, "source": "hook", "event_type": "running", "dedupe_key": key});
+    assert_eq!(taken(&world, &about("other", "k1"))["status"], "bound");
+    assert_eq!((state_on("other"), state_on("default")), (Some("running".into()), Some("unknown".into())));
+    let other = world.tmux("other");
+    other.run(&["kill-server"]);
+    wait_for("the end of the other agent", SOON, || state_on("other").is_none().then_some(()));
+    assert_eq!(taken(&world, &about("other", "k2"))["status"], "pending_bind");
+    assert_eq!(state_on("default"), Some("unknown".into()));
+}
+
+fn database(world: &World) -> Connection {
+    let file = world.state_dir().join("state.db");
+    Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("opened")
+}
+
+#[test]
 fn an_event_for_nobody_waits_and_says_so() {
     let (world, _) = world_with_agent();
     let waiting = json!({"pane": "%99", "source": "hook", "event_type": "running", "dedupe_key": "k"});
@@ -156,30 +279,17 @@ fn an_event_for_nobody_waits_and_says_so() {
     assert_eq!(state(&world), "unknown");
 }
 
-/// Posts events one after the other until told to stop, and notes which were acknowledged.
-fn sender(
-    world: &World,
-    runtime: &str,
-    acknowledged: &Arc<Mutex<Vec<u64>>>,
-    over: &Arc<AtomicBool>,
-) -> thread::JoinHandle<()> {
-    let (socket, runtime) = (world.socket(), runtime.to_owned());
-    let (acknowledged, over) = (acknowledged.clone(), over.clone());
-    let first = acknowledged.lock().expect("no panic").last().map_or(0, |n| n + 100_000);
-    thread::spawn(move || {
-        for n in first.. {
-            if over.load(Ordering::Relaxed) {
-                return;
-            }
-            let kind =
-                ["running", "waiting_input", "completed", "idle", "error"][usize::try_from(n % 5).expect("small")];
-            let mut event = event(&runtime, kind, &format!("k{n}"));
-            event["source_seq"] = json!(n);
-            if post_quietly(&socket, &event) == Some(202) {
-                acknowledged.lock().expect("no panic").push(n);
-            }
+/// Posts events until told to stop, and notes which were acknowledged.
+fn keep_sending(socket: &Path, runtime: &str, next: &AtomicU64, acknowledged: &Mutex<Vec<u64>>, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let n = next.fetch_add(1, Ordering::Relaxed);
+        let kind = ["running", "waiting_input", "completed", "idle", "error"][usize::try_from(n % 5).expect("small")];
+        let mut event = event(runtime, kind, &format!("k{n}"));
+        event["source_seq"] = json!(n);
+        if post_quietly(socket, &event) == Some(202) {
+            acknowledged.lock().expect("no panic").push(n);
         }
-    })
+    }
 }
 
 /// The daemon may die at any moment of this.
@@ -196,36 +306,41 @@ fn post_quietly(socket: &Path, event: &Value) -> Option<u16> {
     String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
 }
 
+/// Enough to bring events faster than they are taken one by one. The rate that was reached is printed.
+const SENDERS: usize = 4;
+
 #[test]
-fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
+fn kill_9_while_events_arrive_loses_nothing_that_was_acknowledged() {
     let (world, runtime) = world_with_agent();
-    let acknowledged = Arc::new(Mutex::new(Vec::new()));
+    let (acknowledged, next) = (Mutex::new(Vec::new()), AtomicU64::new(0));
     let kills = if soak() { 200 } else { 20 };
+    let mut sending_for = Duration::ZERO;
     for round in 0..kills {
         let daemon = if round == 0 { agtmux::pid(&world) } else { start(&world) };
-        let over = Arc::new(AtomicBool::new(false));
-        let before = acknowledged.lock().expect("no panic").len();
-        let sending = sender(&world, &runtime, &acknowledged, &over);
-        let enough = before + 5 + (round * 7) % 60;
-        wait_for("some events to be acknowledged", SOON, || {
-            (acknowledged.lock().expect("no panic").len() >= enough).then_some(())
+        let over = AtomicBool::new(false);
+        let count = || acknowledged.lock().expect("no panic").len();
+        let enough = count() + 20 + (round * 37) % 400;
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..SENDERS {
+                scope.spawn(|| keep_sending(&world.socket(), &runtime, &next, &acknowledged, &over));
+            }
+            wait_for("some events to be acknowledged", SOON, || (count() >= enough).then_some(()));
+            kill(daemon);
+            sending_for += begun.elapsed();
+            over.store(true, Ordering::Relaxed);
         });
-        kill(daemon);
-        over.store(true, Ordering::Relaxed);
-        sending.join().expect("the sender ends");
     }
     start(&world);
-    let shown = wait_for("the agent after the last start", Duration::from_secs(20), || agent(&world));
+    let shown = wait_for("the agent after the last start", SOON, || agent(&world));
     stop(&world);
     let db = world.state_dir().join("state.db");
-    check_database(&db, &runtime, &acknowledged.lock().expect("no panic"), &shown);
+    let acknowledged = acknowledged.into_inner().expect("no panic");
+    check_database(&db, &runtime, &acknowledged, &shown);
     let replayed = agtmux(&world, &["replay", "--db", db.to_str().expect("a plain path")]);
     assert_eq!(replayed.code, Some(0), "{}", replayed.stderr);
-    println!(
-        "{kills} kills, {} events acknowledged; {}",
-        acknowledged.lock().expect("no panic").len(),
-        replayed.text()
-    );
+    let rate = acknowledged.len() as f64 / sending_for.as_secs_f64();
+    println!("{kills} kills, {} events acknowledged at {rate:.0}/s; {}", acknowledged.len(), replayed.text());
 }
 
 fn check_database(db: &Path, runtime: &str, acknowledged: &[u64], shown: &Value) {

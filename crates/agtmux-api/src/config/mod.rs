@@ -56,7 +56,7 @@ pub struct Tmux {
     pub pty_events: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub completed_to_idle: Span,
@@ -82,8 +82,10 @@ impl std::str::FromStr for Span {
 
     fn from_str(s: &str) -> Result<Self, String> {
         let span: jiff::SignedDuration =
-            s.parse().map_err(|_| format!("'{s}' is no length of time; write it like 1500ms, 2s or 1m 30s"))?;
-        Duration::try_from(span).map(Self).map_err(|_| format!("'{s}' is negative; a length of time cannot be"))
+            s.parse().map_err(|_| format!("'{s}' is no length of time; write it like 1500ms, 2s, 1m 30s or 168h"))?;
+        Duration::try_from(span)
+            .map(Self)
+            .map_err(|_| format!("'{s}' is negative; write it like 1500ms, 2s, 1m 30s or 168h"))
     }
 }
 
@@ -167,14 +169,28 @@ impl Config {
         if let Some(socket) = self.tmux.sockets.iter().find(|s| !s.is_absolute()) {
             return fault(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
         }
-        for (name, span) in [
-            ("tmux.command_timeout", self.tmux.command_timeout),
-            ("observe.reconcile_active", self.observe.reconcile_active),
-            ("observe.reconcile_idle", self.observe.reconcile_idle),
+        let State { completed_to_idle, running_ttl, bind_ttl, payload_retention, metadata_retention } = self.state;
+        for (name, span, least, most) in [
+            ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
+            ("observe.reconcile_active", self.observe.reconcile_active, "100ms", "1h"),
+            ("observe.reconcile_idle", self.observe.reconcile_idle, "100ms", "1h"),
+            ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
+            ("state.running_ttl", running_ttl, "1s", "168h"),
+            ("state.bind_ttl", bind_ttl, "100ms", "10m"),
+            ("state.payload_retention", payload_retention, "1h", "87600h"),
+            ("state.metadata_retention", metadata_retention, "1h", "87600h"),
         ] {
-            if span.0 < Duration::from_millis(100) || span.0 > Duration::from_secs(3600) {
-                return fault(format!("{name}: {span} is out of range; use a value from 100ms to 1h"));
+            let within =
+                |bound: &str, fits: fn(&Span, &Span) -> bool| bound.parse().is_ok_and(|bound| fits(&span, &bound));
+            if !within(least, Span::ge) || !within(most, Span::le) {
+                return fault(format!("{name}: {span} is out of range; use a value from {least} to {most}"));
             }
+        }
+        if payload_retention > metadata_retention {
+            return fault(format!(
+                "state.payload_retention: {payload_retention} is longer than state.metadata_retention, and what an event \
+                 carried goes with it; use at most {metadata_retention}"
+            ));
         }
         Ok(())
     }
@@ -199,6 +215,8 @@ fn locate(text: &str, error: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -235,5 +253,55 @@ mod tests {
     fn values_out_of_range_are_refused() {
         assert!(parse("[tmux]\ncommand_timeout = '1ms'").is_err());
         assert!(parse("[tmux]\nsockets = ['rel']").is_err());
+    }
+
+    #[test]
+    fn spans_of_states_out_of_range_are_refused_and_say_what_to_write() {
+        for (key, value, say) in [
+            ("completed_to_idle", "0s", "from 100ms to 168h"),
+            ("completed_to_idle", "-5s", "write it like"),
+            ("completed_to_idle", "99999999h", "from 100ms to 168h"),
+            ("running_ttl", "0ms", "from 1s to 168h"),
+            ("running_ttl", "99999999999999999999h", "write it like"),
+            ("bind_ttl", "0s", "from 100ms to 10m"),
+            ("bind_ttl", "1h", "from 100ms to 10m"),
+            ("bind_ttl", "thirty", "write it like"),
+            ("payload_retention", "0s", "from 1h to 87600h"),
+            ("payload_retention", "7d", "168h"),
+            ("payload_retention", "400h", "use at most"),
+            ("metadata_retention", "876000h", "from 1h to 87600h"),
+            ("metadata_retention", "100h", "state.metadata_retention"),
+        ] {
+            let message = parse(&format!("[state]\n{key} = '{value}'\n")).expect_err(value).to_string();
+            assert!(message.contains(say) && message.contains(key), "{key} = {value} gave {message}");
+        }
+        let shorter = parse("[state]\npayload_retention = '1h'\nbind_ttl = '5s'\nrunning_ttl = '20m'\n");
+        assert_eq!(shorter.expect("valid").state.bind_ttl.0, Duration::from_secs(5));
+    }
+
+    /// Text that is nearly a length of time more often than chance would have it.
+    fn nearly_a_span() -> impl Strategy<Value = String> {
+        let words =
+            ["1", "30", "9999999999999", "ms", "s", "m", "h", "d", "µs", "-", "+", ".", "5", " ", "PT1H", "ago"];
+        let piece =
+            prop_oneof![4 => proptest::sample::select(words.to_vec()).prop_map(str::to_owned), 1 => any::<String>()];
+        proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_is_read_and_reads_back_or_is_refused(text in nearly_a_span()) {
+            match text.parse::<Span>() {
+                Ok(span) => prop_assert_eq!(span.to_string().parse(), Ok(span)),
+                Err(message) => prop_assert!(message.contains("write it like")),
+            }
+        }
+
+        #[test]
+        fn any_text_is_a_configuration_or_is_refused(text in any::<String>(), span in nearly_a_span()) {
+            let _ = parse(&text);
+            let quoted = toml::Value::from(span).to_string();
+            let _ = parse(&format!("[state]\nbind_ttl = {quoted}\n[tmux]\ncommand_timeout = {quoted}\n"));
+        }
     }
 }

@@ -20,6 +20,13 @@ pub struct EventIn {
     pub pid: Option<u32>,
     /// That process's start time, in the kernel's unit.
     pub pid_start: Option<u64>,
+    /// More processes that may be the agent: the sender's parents, the nearest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pids: Vec<u32>,
+    /// The socket of the tmux server that the sender runs in.
+    pub socket: Option<String>,
+    /// The sender's working directory.
+    pub cwd: Option<String>,
     /// hook, notify, wrapper, file, screen (also called poller), title, process, osc or bell.
     pub source: String,
     pub event_type: String,

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use agtmux_core::dialog::Dialog;
 use agtmux_core::ids::{AgentType, PaneId, WindowId};
 use agtmux_core::state::{Confidence, ReasonCode, State};
 use jiff::Timestamp;
@@ -43,8 +44,7 @@ pub struct PaneItem {
     pub updated_at: Timestamp,
     pub needs_action: bool,
     /// What a waiting agent asks.
-    #[schema(value_type = Option<Object>)]
-    pub dialog: Option<BTreeMap<String, String>>,
+    pub dialog: Option<Dialog>,
     pub title: Option<String>,
     pub cwd: Option<String>,
     /// The program that has the terminal.

@@ -1,5 +1,6 @@
 //! What goes over the wire, field by field. Absent facts are null, never left out.
 
+mod adapters;
 mod event;
 mod explain;
 mod health;
@@ -7,6 +8,7 @@ mod ingest;
 mod items;
 mod listing;
 
+pub use adapters::{AdapterCapabilities, AdapterHealth, AdapterItem, AdapterSwitch, Adapters};
 pub use event::{EventKind, Item, WatchEvent};
 pub use explain::{Candidate, Explanation, History, PastState};
 pub use health::{Health, ServerHealth, StoreHealth};

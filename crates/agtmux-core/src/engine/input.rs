@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::Statement;
+use crate::evidence::{Source, Statement};
 use crate::ids::{AgentType, ServerKey};
 use crate::runtime::{RuntimeId, StateRecord};
 
@@ -19,8 +19,14 @@ pub enum Input {
     Reachable { server: ServerKey, reachable: bool },
     /// A source made a statement about it.
     Heard { runtime: RuntimeId, statement: Box<Statement> },
-    /// Its pane wrote.
+    /// Its pane wrote, and what it shows now could not be read.
     Wrote { runtime: RuntimeId, at: Timestamp },
+    /// A source was looked at again and shows nothing that is understood.
+    Silent { runtime: RuntimeId, source: Source, at: Timestamp },
+    /// It told which of the agent's own sessions it is.
+    Named { runtime: RuntimeId, agent_id: String },
+    /// Nobody listens to it any more: what it said is forgotten.
+    Muted { runtime: RuntimeId },
     /// A completed turn was shown for long enough, unless something has happened since that version.
     DemotionDue { runtime: RuntimeId, state_version: u64 },
     /// Time has passed: something may have gone stale.

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 pub use input::{Input, Transition};
 
+use crate::dialog::Dialog;
+use crate::evidence::{Source, Statement};
 use crate::ids::{AgentType, ServerKey};
 use crate::mind::{Mind, Standing, Verdict};
 use crate::runtime::{RuntimeId, StateRecord};
@@ -29,9 +31,15 @@ pub struct StateEngine {
 struct Subject {
     server: ServerKey,
     agent_type: AgentType,
+    /// The agent's own session, once it told.
+    #[serde(default)]
+    agent_id: Option<String>,
     suspended: bool,
     mind: Mind,
     record: StateRecord,
+    /// What it asks while it waits.
+    #[serde(default)]
+    dialog: Option<Dialog>,
 }
 
 impl StateEngine {
@@ -46,6 +54,30 @@ impl StateEngine {
 
     pub fn state(&self, runtime: &RuntimeId) -> Option<&StateRecord> {
         self.runtimes.get(runtime).map(|subject| &subject.record)
+    }
+
+    /// What a waiting agent asks, where its screen shows it.
+    pub fn dialog(&self, runtime: &RuntimeId) -> Option<&Dialog> {
+        self.runtimes.get(runtime)?.dialog.as_ref()
+    }
+
+    /// The agent's own session, once it told.
+    pub fn agent_id(&self, runtime: &RuntimeId) -> Option<&str> {
+        self.runtimes.get(runtime)?.agent_id.as_deref()
+    }
+
+    pub fn agent_type(&self, runtime: &RuntimeId) -> Option<&AgentType> {
+        self.runtimes.get(runtime).map(|subject| &subject.agent_type)
+    }
+
+    /// Whether hearing this could change anything. What could not needs no place in the log.
+    pub fn is_news(&self, runtime: &RuntimeId, statement: &Statement) -> bool {
+        self.runtimes.get(runtime).is_some_and(|subject| subject.mind.is_news(statement))
+    }
+
+    /// Whether this source has said something that it has not taken back.
+    pub fn speaks(&self, runtime: &RuntimeId, source: Source) -> bool {
+        self.runtimes.get(runtime).is_some_and(|subject| subject.mind.speaks(source))
     }
 
     pub fn knows(&self, runtime: &RuntimeId) -> bool {
@@ -79,6 +111,13 @@ impl StateEngine {
                 subject.mind.hear(*statement, now);
             }),
             Input::Wrote { runtime, at } => self.change(&runtime, now, |subject| subject.mind.wrote(at)),
+            Input::Silent { runtime, source, at } => {
+                self.change(&runtime, now, |subject| subject.mind.silent(source, at))
+            }
+            Input::Muted { runtime } => self.change(&runtime, now, |subject| subject.mind = Mind::default()),
+            Input::Named { runtime, agent_id } => {
+                self.change(&runtime, now, |subject| subject.agent_id = Some(agent_id))
+            }
             Input::DemotionDue { runtime, state_version } => self.change(&runtime, now, |subject| {
                 // Whatever happened since has made its own decision.
                 if subject.record.version == state_version && subject.record.state == State::Completed {
@@ -96,7 +135,7 @@ impl StateEngine {
                 .demotion_at(subject)
                 .is_some_and(|at| at <= now)
                 .then(|| Input::DemotionDue { runtime: id.clone(), state_version: subject.record.version });
-            let outdated = judge(subject, &self.unreachable, now) != Judged::of(&subject.record);
+            let outdated = judge(subject, &self.unreachable, now) != Judged::of(subject);
             demotion.or_else(|| outdated.then(|| Input::Reconsider { runtime: id.clone() }))
         };
         self.runtimes.iter().filter_map(of_runtime).collect()
@@ -126,7 +165,8 @@ impl StateEngine {
             return None;
         }
         let record = StateRecord::first(ReasonCode::NoAdapter, now);
-        let mut subject = Subject { server, agent_type, suspended, mind: Mind::default(), record };
+        let mut subject =
+            Subject { server, agent_type, agent_id: None, suspended, mind: Mind::default(), record, dialog: None };
         let judged = judge(&subject, &self.unreachable, now);
         subject.record =
             StateRecord { state: judged.state, reason: judged.reason, confidence: judged.confidence, ..subject.record };
@@ -154,23 +194,25 @@ impl StateEngine {
 
 /// The part of a record that a judgement makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Judged {
+struct Judged<'a> {
     state: State,
     reason: Option<ReasonCode>,
     confidence: Confidence,
+    dialog: Option<&'a Dialog>,
 }
 
-impl Judged {
-    fn of(record: &StateRecord) -> Self {
-        Self { state: record.state, reason: record.reason, confidence: record.confidence }
+impl<'a> Judged<'a> {
+    fn of(subject: &'a Subject) -> Self {
+        let StateRecord { state, reason, confidence, .. } = subject.record;
+        Self { state, reason, confidence, dialog: subject.dialog.as_ref() }
     }
 
     fn unknown(reason: ReasonCode) -> Self {
-        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low }
+        Self { state: State::Unknown, reason: Some(reason), confidence: Confidence::Low, dialog: None }
     }
 }
 
-fn judge(subject: &Subject, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> Judged {
+fn judge<'a>(subject: &'a Subject, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -> Judged<'a> {
     if unreachable.contains(&subject.server) {
         return Judged::unknown(ReasonCode::TargetUnreachable);
     }
@@ -178,7 +220,8 @@ fn judge(subject: &Subject, unreachable: &BTreeSet<ServerKey>, now: Timestamp) -
         return Judged::unknown(ReasonCode::Suspended);
     }
     let Verdict { state, reason, confidence, .. } = subject.mind.verdict(now);
-    Judged { state, reason, confidence }
+    let dialog = state.needs_action().then(|| subject.mind.dialog(state, now)).flatten();
+    Judged { state, reason, confidence, dialog }
 }
 
 fn settle(
@@ -188,14 +231,16 @@ fn settle(
     now: Timestamp,
 ) -> Option<Transition> {
     let judged = judge(subject, unreachable, now);
-    if judged == Judged::of(&subject.record) {
+    if judged == Judged::of(subject) {
         return None;
     }
-    let Judged { state, reason, confidence } = judged;
-    // More sure of the same state is a new version, not a new beginning.
+    let Judged { state, reason, confidence, dialog } = judged;
+    let dialog = dialog.cloned();
+    // More sure of the same state, or another question, is a new version, not a new beginning.
     let since =
         if state == subject.record.state && reason == subject.record.reason { subject.record.since } else { now };
     let to = StateRecord { state, reason, confidence, version: subject.record.version + 1, since, updated_at: now };
+    subject.dialog = dialog;
     let from = std::mem::replace(&mut subject.record, to.clone());
     Some(Transition { runtime: id.clone(), from: Some(from), to })
 }

@@ -38,6 +38,8 @@ fn heard(name: &str, source: Source, stand: Stand, seq: u64, second: i64) -> Inp
         order,
         rule: Rule { name: "test".into(), version: 1 },
         excerpt: String::new(),
+        tentative: false,
+        dialog: None,
     };
     Input::Heard { runtime: id(name), statement: Box::new(statement) }
 }
@@ -78,7 +80,7 @@ fn a_demotion_that_comes_too_late_changes_nothing() {
 }
 
 #[test]
-fn what_comes_for_an_ended_runtime_never_touches_the_next_one() {
+fn events_of_an_ended_runtime_never_touch_the_new_one() {
     let (engine, transitions) = engine(vec![
         (began("old"), 0),
         (Input::Ended { runtime: id("old") }, 1),
@@ -111,6 +113,32 @@ fn running_that_went_stale_is_due_by_itself() {
     assert_eq!((record.state, record.reason), (State::Unknown, Some(ReasonCode::StaleSignal)));
 }
 
+#[test]
+fn an_approval_untouched_for_12_hours_is_still_an_approval() {
+    let asks = Stand::Asks(DialogKind::Approval);
+    for source in [Source::Hook, Source::Screen] {
+        let (mut engine, _) = engine(vec![
+            (began("r"), 0),
+            (heard("r", Source::Hook, Stand::Running, 1, 1), 1),
+            (heard("r", source, asks, 2, 2), 2),
+        ]);
+        for second in (3..12 * 3600).step_by(30) {
+            for input in engine.due(at(second)) {
+                engine.apply(input, at(second));
+            }
+            assert_eq!(state(&engine, "r"), State::WaitingApproval, "{source}, after {second} s");
+        }
+    }
+}
+
+#[test]
+fn no_source_starves_another() {
+    let flood = (1..2000).map(|n| (heard("r", Source::Title, Stand::Running, n, 5), 5));
+    let asks = (heard("r", Source::Hook, Stand::Asks(DialogKind::Input), 1, 6), 6);
+    let (engine, _) = engine([(began("r"), 0)].into_iter().chain(flood).chain([asks]).collect());
+    assert_eq!(state(&engine, "r"), State::WaitingInput);
+}
+
 fn any_input() -> impl Strategy<Value = Input> {
     let names = prop_oneof![Just("a"), Just("b"), Just("c")];
     let stands = prop_oneof![
@@ -137,61 +165,95 @@ fn cases() -> u32 {
     if std::env::var_os("AGTMUX_SOAK").is_some() { 10_000 } else { 500 }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
+/// Each with a time of its own.
+fn timed(inputs: &[Input]) -> Vec<(Input, i64)> {
+    inputs.iter().cloned().zip(0..).collect()
+}
 
-    #[test]
-    fn the_same_stream_gives_the_same_states_and_log_also_over_a_restart(
-        inputs in proptest::collection::vec(any_input(), 0..60),
-        cut in 0usize..60,
-    ) {
-        let timed = |inputs: &[Input]| inputs.iter().cloned().enumerate()
-            .map(|(n, input)| (input, i64::try_from(n).expect("small"))).collect::<Vec<_>>();
-        let (whole, log) = engine(timed(&inputs));
-        let (again, log_again) = engine(timed(&inputs));
-        prop_assert_eq!(&whole, &again);
-        prop_assert_eq!(&log, &log_again);
+/// What a database would hold of it, to the byte.
+fn bytes(of: &impl Serialize) -> String {
+    serde_json::to_string(of).expect("our own types serialise")
+}
 
-        let cut = cut.min(inputs.len());
-        let (before, mut log_in_parts) = engine(timed(&inputs[..cut]));
-        let checkpoint = serde_json::to_string(&before).expect("a checkpoint is JSON");
-        let mut after: StateEngine = serde_json::from_str(&checkpoint).expect("and reads back");
-        for (n, input) in inputs.iter().enumerate().skip(cut) {
-            log_in_parts.extend(after.apply(input.clone(), at(i64::try_from(n).expect("small"))));
-        }
-        prop_assert_eq!(&whole, &after);
-        prop_assert_eq!(&log, &log_in_parts);
+fn shuffled(inputs: &[Input], seed: u64) -> Vec<Input> {
+    let mut shuffled = inputs.to_vec();
+    let mut seed = seed | 1;
+    for n in (1..shuffled.len()).rev() {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        shuffled.swap(n, usize::try_from(seed % (n as u64 + 1)).expect("small"));
     }
+    shuffled
+}
 
-    #[test]
-    fn a_shuffle_of_sequenced_events_gives_the_same_final_states(
-        events in proptest::collection::vec(any_input(), 0..40),
-        seed in any::<u64>(),
-    ) {
-        let events: Vec<Input> = events.into_iter().filter(|i| matches!(i, Input::Heard { .. })).collect();
-        // One number per source is one event: the rest would be refused as conflicting.
+/// Events with numbers. One number per source is one event: the rest would be refused as conflicting.
+fn sequenced() -> impl Strategy<Value = Vec<Input>> {
+    proptest::collection::vec(any_input(), 0..40).prop_map(|inputs| {
         let mut seen = BTreeSet::new();
-        let events: Vec<Input> = events.into_iter().filter(|input| match input {
+        let new = |input: &Input| match input {
             Input::Heard { runtime, statement } => {
                 seen.insert((runtime.clone(), statement.source, statement.stand.claim(), statement.order.source_seq))
             }
             _ => false,
-        }).collect();
-        let mut shuffled = events.clone();
-        let mut seed = seed | 1;
-        for n in (1..shuffled.len()).rev() {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            shuffled.swap(n, usize::try_from(seed % (n as u64 + 1)).expect("small"));
-        }
-        let run = |events: Vec<Input>| {
-            let begun = ["a", "b", "c"].map(began).into_iter().map(|i| (i, 0));
-            let (engine, _) = engine(begun.chain(events.into_iter().map(|e| (e, 60))).collect());
-            engine.runtimes().map(|(id, record)| (id.clone(), record.state, record.reason)).collect::<Vec<_>>()
         };
-        let duplicated: Vec<Input> = shuffled.iter().chain(&shuffled).cloned().collect();
-        prop_assert_eq!(run(events.clone()), run(shuffled));
-        prop_assert_eq!(run(events), run(duplicated), "duplicates change nothing");
+        inputs.into_iter().filter(new).collect()
+    })
+}
+
+fn final_states(events: Vec<Input>) -> Vec<(RuntimeId, State, Option<ReasonCode>)> {
+    let begun = ["a", "b", "c"].map(began).into_iter().map(|input| (input, 0));
+    let (engine, _) = engine(begun.chain(events.into_iter().map(|event| (event, 60))).collect());
+    engine.runtimes().map(|(id, record)| (id.clone(), record.state, record.reason)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
+    #[test]
+    fn the_same_stream_gives_byte_identical_states_and_transition_log(
+        inputs in proptest::collection::vec(any_input(), 0..60),
+    ) {
+        let ((states, log), (states_again, log_again)) = (engine(timed(&inputs)), engine(timed(&inputs)));
+        prop_assert_eq!(bytes(&states), bytes(&states_again));
+        prop_assert_eq!(bytes(&log), bytes(&log_again));
+    }
+
+    #[test]
+    fn a_shuffle_of_sequenced_events_gives_the_same_final_states(events in sequenced(), seed in any::<u64>()) {
+        prop_assert_eq!(final_states(events.clone()), final_states(shuffled(&events, seed)));
+    }
+
+    #[test]
+    fn duplicates_change_nothing(inputs in proptest::collection::vec(any_input(), 0..60), seed in any::<u64>()) {
+        let is_event = |input: &Input| matches!(input, Input::Heard { .. });
+        let at_once = timed(&inputs).into_iter().flat_map(|(input, second)| {
+            let copies = if is_event(&input) { 2 } else { 1 };
+            std::iter::repeat_n((input, second), copies)
+        });
+        let ((states, log), (states_again, log_again)) = (engine(timed(&inputs)), engine(at_once.collect()));
+        prop_assert_eq!(bytes(&states), bytes(&states_again));
+        prop_assert_eq!(bytes(&log), bytes(&log_again));
+
+        let events: Vec<Input> = inputs.into_iter().filter(is_event).collect();
+        let later: Vec<Input> = events.iter().cloned().chain(shuffled(&events, seed)).collect();
+        prop_assert_eq!(final_states(events), final_states(later), "also when they come much later");
+    }
+
+    #[test]
+    fn restarts_in_between_change_nothing(
+        inputs in proptest::collection::vec(any_input(), 0..60),
+        restarts in proptest::collection::btree_set(0usize..60, 0..6),
+    ) {
+        let (whole, log) = engine(timed(&inputs));
+        let (mut engine, mut log_in_parts) = engine(Vec::new());
+        for (n, (input, second)) in timed(&inputs).into_iter().enumerate() {
+            if restarts.contains(&n) {
+                engine = serde_json::from_str(&bytes(&engine)).expect("a checkpoint reads back");
+            }
+            log_in_parts.extend(engine.apply(input, at(second)));
+        }
+        prop_assert_eq!(bytes(&whole), bytes(&engine));
+        prop_assert_eq!(bytes(&log), bytes(&log_in_parts));
     }
 }

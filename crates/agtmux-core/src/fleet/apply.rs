@@ -324,7 +324,7 @@ fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut Delta
 
 fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
     let Some(runtime) = pane.runtime.take() else { return false };
-    delta.lives.push(Life::Ended { pane: key.clone(), runtime: runtime.id });
+    delta.lives.push(Life::Ended { pane: key.clone(), runtime: runtime.id, process: runtime.process });
     // Whatever lives here next is another life of the pane.
     pane.epoch += 1;
     true

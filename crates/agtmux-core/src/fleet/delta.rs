@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::model::PaneKey;
-use crate::ids::{ServerKey, SessionId, WindowId};
+use crate::ids::{ProcessRef, ServerKey, SessionId, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
 /// What one observation changed: enough to store it and to tell everyone.
@@ -32,6 +32,7 @@ pub enum Life {
     Ended {
         pane: PaneKey,
         runtime: RuntimeId,
+        process: ProcessRef,
     },
     /// Stopped with Ctrl-Z, or going on.
     Suspended {

@@ -24,6 +24,9 @@ pub struct Mind {
     heard: BTreeMap<(Source, Claim), Heard>,
     /// When the pane last wrote, as far as that was noticed.
     wrote_at: Option<Timestamp>,
+    /// Since when a source that is looked at shows nothing that is understood.
+    #[serde(default)]
+    silent: BTreeMap<Source, Timestamp>,
 }
 
 /// The newest statement of one source about one claim.
@@ -44,6 +47,13 @@ struct Kept {
 }
 
 impl Kept {
+    /// The end of a turn stays on screen for as long as nobody begins another one: it is not a new end each time that
+    /// somebody looks.
+    fn is_seen_again(&self, statement: &Statement) -> bool {
+        let same = (self.statement.stand, &self.statement.excerpt) == (statement.stand, &statement.excerpt);
+        self.demoted && statement.source == Source::Screen && same
+    }
+
     fn stand(&self) -> Stand {
         if self.demoted { Stand::Idle } else { self.statement.stand }
     }
@@ -53,7 +63,9 @@ impl Mind {
     /// Takes in a statement. Says whether it was news: an older one than what is known changes nothing.
     pub fn hear(&mut self, statement: Statement, now: Timestamp) -> bool {
         let key = (statement.source, statement.stand.claim());
-        let kept = Kept { statement, heard_at: now, demoted: false };
+        self.silent.remove(&statement.source);
+        let demoted = self.heard.get(&key).is_some_and(|heard| heard.newest.is_seen_again(&statement));
+        let kept = Kept { statement, heard_at: now, demoted };
         let Some(heard) = self.heard.get_mut(&key) else {
             let conclusive = kept.statement.conclusive.then(|| kept.clone());
             self.heard.insert(key, Heard { newest: kept, conclusive });
@@ -75,6 +87,17 @@ impl Mind {
     /// The pane wrote: what was read from its screen before may no longer be there.
     pub fn wrote(&mut self, at: Timestamp) {
         self.wrote_at = Some(self.wrote_at.map_or(at, |before| before.max(at)));
+    }
+
+    /// A source was looked at again and shows nothing that is understood. What it showed before is not believed for much
+    /// longer.
+    pub fn silent(&mut self, source: Source, at: Timestamp) {
+        self.silent.entry(source).or_insert(at);
+    }
+
+    /// Whether a source has said something since it was last silent.
+    pub fn speaks(&self, source: Source) -> bool {
+        self.heard.keys().any(|(heard, _)| *heard == source) && !self.silent.contains_key(&source)
     }
 
     /// A completed turn has been shown for long enough.

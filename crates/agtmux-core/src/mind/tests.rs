@@ -2,9 +2,10 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
+use crate::dialog::Dialog;
 use crate::evidence::{DialogKind, Rule};
 use crate::ordering::OrderKey;
-use crate::state::{ReasonCode, State};
+use crate::state::{Confidence, ReasonCode, State};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("in range")
@@ -26,6 +27,8 @@ fn said(source: Source, stand: Stand, second: i64) -> Statement {
         },
         rule: Rule { name: "test".into(), version: 1 },
         excerpt: String::new(),
+        tentative: false,
+        dialog: None,
     }
 }
 
@@ -45,13 +48,13 @@ fn state(mind: &Mind, second: i64) -> State {
 const ASKS: Stand = Stand::Asks(DialogKind::Approval);
 
 #[test]
-fn an_interrupt_that_no_hook_tells_is_seen_on_the_settled_screen() {
+fn hook_says_running_user_interrupts_settled_screen_idle_gives_idle() {
     let mind = mind([said(Source::Hook, Stand::Running, 10), said(Source::Screen, Stand::Idle, 12)]);
     assert_eq!(state(&mind, 13), State::Idle);
 }
 
 #[test]
-fn an_approval_is_over_when_a_later_screen_shows_work() {
+fn hook_says_waiting_approval_later_screen_shows_running_gives_running() {
     let mind = mind([
         said(Source::Hook, ASKS, 10),
         said(Source::Screen, Stand::AsksNothing, 12),
@@ -75,14 +78,14 @@ fn a_screen_that_has_not_settled_contradicts_no_event() {
 }
 
 #[test]
-fn an_inconclusive_screen_leaves_running_as_it_is() {
+fn hook_says_running_and_inconclusive_screen_running_stays() {
     let vague = Statement { conclusive: false, ..said(Source::Screen, ASKS, 12) };
     let mind = mind([said(Source::Hook, Stand::Running, 10), vague]);
     assert_eq!(state(&mind, 13), State::Running);
 }
 
 #[test]
-fn a_turns_end_does_not_close_a_dialog_that_is_on_screen() {
+fn a_turns_end_while_a_dialog_is_on_screen_is_still_waiting() {
     let mind = mind([
         said(Source::Screen, ASKS, 10),
         said(Source::Hook, Stand::Completed, 12),
@@ -92,7 +95,7 @@ fn a_turns_end_does_not_close_a_dialog_that_is_on_screen() {
 }
 
 #[test]
-fn an_approval_left_overnight_is_still_one_in_the_morning() {
+fn an_approval_untouched_on_screen_for_12_hours_is_still_an_approval() {
     let short = Some(SignedDuration::from_secs(60));
     let mut mind = mind([Statement { ttl: short, ..said(Source::Screen, ASKS, 10) }]);
     assert_eq!(state(&mind, 10 + 12 * 3600), State::WaitingApproval);
@@ -186,4 +189,58 @@ proptest! {
         prop_assert_eq!(carried, verdict.state != State::Unknown);
         prop_assert_eq!(verdict.reason.is_some(), verdict.state == State::Unknown);
     }
+}
+
+#[test]
+fn the_end_of_a_turn_that_stays_on_screen_is_one_end() {
+    let done = |second, line: &str| Statement {
+        excerpt: line.into(),
+        ttl: Some(SignedDuration::from_secs(3)),
+        ..said(Source::Screen, Stand::Completed, second)
+    };
+    let mut mind = mind([done(10, "Baked for 8s")]);
+    assert!(!mind.is_news(&done(20, "Baked for 8s")), "nothing has happened in between");
+    mind.demote_completed();
+    mind.hear(said(Source::Hook, Stand::AsksNothing, 30), at(30));
+    let again = done(40, "Baked for 8s");
+    assert!(mind.is_news(&again), "somebody else has spoken");
+    mind.hear(again, at(40));
+    assert_eq!(state(&mind, 41), State::Idle);
+    mind.hear(done(50, "Baked for 2s"), at(50));
+    assert_eq!(state(&mind, 51), State::Completed, "another turn has ended");
+}
+
+#[test]
+fn what_a_source_no_longer_shows_is_not_believed_for_long() {
+    let seen = |source, second| Statement { ttl: Some(SignedDuration::from_secs(3)), ..said(source, ASKS, second) };
+    for source in [Source::Screen, Source::Title] {
+        let mut mind = mind([seen(source, 10)]);
+        assert_eq!(state(&mind, 40_000), State::WaitingApproval, "{source:?}");
+        assert!(mind.speaks(source));
+        mind.silent(source, at(50_000));
+        assert!(!mind.speaks(source));
+        assert_eq!(state(&mind, 50_002), State::WaitingApproval, "it may be in the middle of drawing");
+        assert_eq!(state(&mind, 50_003), State::Unknown);
+        assert_eq!(mind.verdict(at(50_003)).reason, Some(ReasonCode::StaleSignal));
+        mind.hear(seen(source, 50_004), at(50_004));
+        assert_eq!(state(&mind, 90_000), State::WaitingApproval);
+    }
+}
+
+#[test]
+fn the_dialog_that_is_shown_is_the_one_that_counts() {
+    let dialog = |question: &str| Box::new(Dialog::new(DialogKind::Approval, question.into(), None, Vec::new()));
+    let asks = |source, second, question| Statement { dialog: Some(dialog(question)), ..said(source, ASKS, second) };
+    let mut mind = mind([said(Source::Hook, ASKS, 10), asks(Source::Screen, 11, "Run it?")]);
+    assert_eq!(mind.dialog(State::WaitingApproval, at(12)).map(|d| d.question.as_str()), Some("Run it?"));
+    assert!(mind.is_news(&asks(Source::Screen, 13, "Run that?")), "another question");
+    mind.hear(asks(Source::Screen, 13, "Run that?"), at(13));
+    assert_eq!(mind.dialog(State::WaitingApproval, at(14)).map(|d| d.question.as_str()), Some("Run that?"));
+    assert_eq!(mind.dialog(State::WaitingInput, at(14)), None);
+}
+
+#[test]
+fn what_is_only_likely_gives_no_more_than_medium_confidence() {
+    let likely = Statement { tentative: true, ..said(Source::Hook, Stand::Running, 10) };
+    assert_eq!(mind([likely]).verdict(at(11)).confidence, Confidence::Medium);
 }

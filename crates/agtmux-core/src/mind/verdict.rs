@@ -1,6 +1,7 @@
 use jiff::Timestamp;
 
 use super::{Kept, Mind};
+use crate::dialog::Dialog;
 use crate::evidence::{Claim, Source, Stand, Statement};
 use crate::state::{Confidence, ReasonCode, State};
 
@@ -59,6 +60,37 @@ impl Mind {
         }
     }
 
+    /// What is asked in this state, where a source shows it.
+    pub fn dialog(&self, state: State, now: Timestamp) -> Option<&Dialog> {
+        let asking = |s: &Standing<'_>| s.aging == Aging::Fresh && s.stand.state() == Some(state);
+        self.standings(now)
+            .filter(asking)
+            .filter_map(|s| Some((s.statement.as_of, s.statement.dialog.as_deref()?)))
+            .max_by_key(|(as_of, _)| *as_of)
+            .map(|(_, dialog)| dialog)
+    }
+
+    /// Whether a statement would change anything: it says something else than the last one of its source, or says it
+    /// again after others have spoken.
+    pub fn is_news(&self, statement: &Statement) -> bool {
+        let Some(known) = self.heard.get(&(statement.source, statement.stand.claim())).map(|heard| &heard.newest)
+        else {
+            return true;
+        };
+        let before = &known.statement;
+        let same = (before.stand, before.conclusive, before.tentative, &before.rule, &before.dialog)
+            == (statement.stand, statement.conclusive, statement.tentative, &statement.rule, &statement.dialog)
+            && before.settled >= statement.settled
+            && (statement.stand != Stand::Completed || before.excerpt == statement.excerpt);
+        let ages = self.expires_at(known).is_some();
+        let others = self.heard.values().filter(|heard| heard.newest.statement.source != statement.source);
+        let spoke_since = |heard: &super::Heard| {
+            let spoken = heard.conclusive.iter().chain([&heard.newest]);
+            spoken.map(|kept| kept.statement.as_of).any(|at| before.as_of <= at && at < statement.as_of)
+        };
+        !same || ages || others.into_iter().any(spoke_since)
+    }
+
     /// Every statement that is remembered, with its part in the verdict.
     pub fn standings(&self, now: Timestamp) -> impl Iterator<Item = Standing<'_>> {
         self.heard.values().flat_map(move |heard| {
@@ -89,11 +121,17 @@ impl Mind {
         Standing { statement: &kept.statement, stand: kept.stand(), heard_at: kept.heard_at, aging }
     }
 
-    /// A screen that has not been written to since is as true as when it was read. Everything else ages.
+    /// What is on a screen, or in a title, is as true as when it was read until something else stands there. Everything
+    /// else ages.
     fn expires_at(&self, kept: &Kept) -> Option<Timestamp> {
         let ttl = kept.statement.ttl?;
+        let silent = self.silent.get(&kept.statement.source).copied();
         let from = match kept.statement.source {
-            Source::Screen => self.wrote_at.filter(|wrote| *wrote > kept.statement.as_of)?,
+            Source::Screen => {
+                let wrote = self.wrote_at.filter(|wrote| *wrote > kept.statement.as_of);
+                silent.into_iter().chain(wrote).min()?
+            }
+            Source::Title => silent?,
             _ => kept.heard_at,
         };
         from.checked_add(ttl).ok()
@@ -122,6 +160,7 @@ fn overrules(later: &Kept, earlier: &Kept) -> bool {
 
 fn confidence(statement: &Statement) -> Confidence {
     match statement.source {
+        _ if statement.tentative => Confidence::Medium,
         source if source.is_native() => Confidence::High,
         Source::Process => Confidence::High,
         Source::Screen if statement.settled => Confidence::High,

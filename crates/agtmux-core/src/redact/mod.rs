@@ -28,6 +28,12 @@ pub fn text(text: &str) -> Cow<'_, str> {
     out
 }
 
+/// Compiles every pattern now. Otherwise the first text waits for that.
+pub fn prepare() {
+    rules::prepare();
+    names::prepare();
+}
+
 fn marker(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }

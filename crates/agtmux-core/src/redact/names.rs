@@ -92,6 +92,12 @@ static SECRET: LazyLock<Regex> = LazyLock::new(|| {
 static MANY: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:[\w .$@:/-]*(?i:token|<key>)(?i:s)|\w*_KEYS)$"));
 static FLAG: LazyLock<Regex> = LazyLock::new(|| compile("^<flag>$"));
 
+pub(super) fn prepare() {
+    for pattern in [&SECRET, &MANY, &FLAG] {
+        LazyLock::force(pattern);
+    }
+}
+
 fn compile(pattern: &str) -> Regex {
     Regex::new(&expand(pattern)).expect("a test compiles every pattern")
 }

@@ -8,6 +8,10 @@ use super::{is_marked, marker, names};
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::compile().expect("a test compiles every row"));
 
+pub(super) fn prepare() {
+    LazyLock::force(&RULES);
+}
+
 struct Rules {
     /// All rows in one scan: most texts match none.
     any: RegexSet,

@@ -1,15 +1,13 @@
 //! Events that are brought from outside: bound to a runtime, taken once, turned into statements.
 
-use agtmux_agents::generic;
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{Receipt, ReceiptStatus};
 use agtmux_core::binding::{self, Unbound, Whereabouts};
-use agtmux_core::engine as states;
-use agtmux_core::evidence::{Rule, Source, Stand, Statement};
+use agtmux_core::evidence::Source;
 use agtmux_core::ordering::{OrderKey, trusted_time};
 use agtmux_core::runtime::RuntimeId;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::{Engine, Step};
 use crate::store::{Change, EventRow, events};
@@ -39,9 +37,9 @@ impl Engine {
     pub(super) fn ingest(&mut self, incoming: Incoming, step: &mut Step) -> Result<Receipt, ApiError> {
         let event_time = trusted_time(incoming.event_time, step.now);
         let (runtime, whereabouts) = match incoming.from {
-            From::Runtime(id) if self.states.knows(&id) => (Some(id), None),
+            From::Runtime(id) if self.states.knows(&id) => (Ok(id), None),
             From::Runtime(id) => return Err(no_such_runtime(&id)),
-            From::Pane(from) => (binding::bind(&self.fleet, &from, event_time).ok(), Some(from)),
+            From::Pane(from) => (self.bind(&from, event_time), Some(from)),
         };
         let event = EventRow {
             order: OrderKey {
@@ -50,7 +48,7 @@ impl Engine {
                 ingested_at: step.now,
                 event_id: incoming.event_id,
             },
-            runtime: runtime.clone(),
+            runtime: runtime.clone().ok(),
             whereabouts,
             event_type: incoming.event_type,
             source: incoming.source,
@@ -58,8 +56,9 @@ impl Engine {
             dedupe_key: incoming.dedupe_key,
             content_hash: incoming.content_hash,
             payload: incoming.payload,
+            doubt: runtime.as_ref().err().copied().filter(|why| *why == Unbound::Ambiguous),
         };
-        let Some(runtime) = runtime else { return Ok(self.keep_waiting(event, step)) };
+        let Ok(runtime) = runtime else { return self.keep_waiting(event, step) };
         if let Some(earlier) = self.earlier(&runtime, &event, step)? {
             return Ok(receipt(earlier, ReceiptStatus::Duplicate, Some(&runtime)));
         }
@@ -68,18 +67,24 @@ impl Engine {
         Ok(receipt(event.order.event_id, ReceiptStatus::Bound, Some(&runtime)))
     }
 
-    fn keep_waiting(&mut self, event: EventRow, step: &mut Step) -> Receipt {
-        let same = |other: &&EventRow| {
-            (&other.whereabouts, other.source, &other.dedupe_key)
-                == (&event.whereabouts, event.source, &event.dedupe_key)
-        };
-        if let Some(earlier) = self.waiting.iter().find(same) {
-            return receipt(earlier.order.event_id.clone(), ReceiptStatus::Duplicate, None);
+    fn bind(&self, from: &Whereabouts, event_time: Timestamp) -> Result<RuntimeId, Unbound> {
+        match binding::bind(&self.fleet, &self.moved_out, from, event_time) {
+            Err(Unbound::NoCandidate) => self.bind_shared(from),
+            bound => bound,
         }
-        step.changes.push(Change::PutEvent(Box::new(event.clone())));
+    }
+
+    fn keep_waiting(&mut self, event: EventRow, step: &mut Step) -> Result<Receipt, ApiError> {
+        if let Some(earlier) = self.waiting.same_key(&event) {
+            return match earlier.content_hash == event.content_hash {
+                true => Ok(receipt(earlier.order.event_id.clone(), ReceiptStatus::Duplicate, None)),
+                false => Err(conflict(&event.dedupe_key)),
+            };
+        }
         let receipt = receipt(event.order.event_id.clone(), ReceiptStatus::PendingBind, None);
-        self.waiting.push_back(event);
-        receipt
+        self.waiting.push(EventRow { payload: None, ..event.clone() });
+        step.changes.push(Change::PutEvent(Box::new(event)));
+        Ok(receipt)
     }
 
     /// The event that came with this key before, if it is the same one; other content is refused.
@@ -95,57 +100,33 @@ impl Engine {
                 Ok(None)
             }
             Some((id, content)) if content == event.content_hash => Ok(Some(id)),
-            Some(_) => {
-                let message = format!("the key '{}' belongs to another event", event.dedupe_key);
-                Err(ApiError::new(ErrorCode::IdempotencyConflict, message)
-                    .with_hint("give each event a key of its own"))
-            }
-        }
-    }
-
-    fn hear(&mut self, runtime: &RuntimeId, event: &EventRow, step: &mut Step) {
-        for stand in generic::stands(&event.event_type) {
-            let statement = Box::new(self.statement(event, *stand));
-            let input = states::Input::Heard { runtime: runtime.clone(), statement };
-            self.decide(input, Some(event.order.event_id.clone()), step);
-        }
-    }
-
-    fn statement(&self, event: &EventRow, stand: Stand) -> Statement {
-        let running = || SignedDuration::try_from(self.settings.running_ttl.0).unwrap_or(SignedDuration::MAX);
-        Statement {
-            source: event.source,
-            stand,
-            conclusive: true,
-            as_of: event.order.event_time,
-            settled: true,
-            ttl: (stand == Stand::Running).then(running),
-            order: event.order.clone(),
-            rule: Rule { name: generic::RULE.into(), version: generic::RULE_VERSION },
-            excerpt: event.event_type.clone(),
+            Some(_) => Err(conflict(&event.dedupe_key)),
         }
     }
 
     /// A runtime began: it may be the one that events have been waiting for.
     pub(super) fn bind_waiting(&mut self, step: &mut Step) {
-        for event in std::mem::take(&mut self.waiting) {
-            let bound = event
-                .whereabouts
-                .as_ref()
-                .and_then(|from| binding::bind(&self.fleet, from, event.order.event_time).ok());
-            let Some(runtime) = bound else {
-                self.waiting.push_back(event);
-                continue;
-            };
-            match self.earlier(&runtime, &event, step) {
-                Ok(None) => {
-                    let bind = Change::BindEvent { event: Box::new(event.clone()), runtime: runtime.clone() };
-                    step.changes.push(bind);
-                    self.hear(&runtime, &event, step);
+        for mut event in self.waiting.take() {
+            let from = event.whereabouts.as_ref().filter(|_| event.doubt.is_none());
+            match from.map(|from| self.bind(from, event.order.event_time)) {
+                Some(Ok(runtime)) => self.bind_late(event, runtime, step),
+                Some(Err(Unbound::Ambiguous)) => {
+                    event.doubt = Some(Unbound::Ambiguous);
+                    self.waiting.push(event);
                 }
-                // It came by another way in the meantime.
-                _ => step.changes.push(Change::DropEvent { event_id: event.order.event_id, why: Unbound::NoCandidate }),
+                _ => self.waiting.push(event),
             }
+        }
+    }
+
+    fn bind_late(&mut self, event: EventRow, runtime: RuntimeId, step: &mut Step) {
+        match self.earlier(&runtime, &event, step) {
+            Ok(None) => {
+                self.hear(&runtime, &event, step);
+                step.changes.push(Change::BindEvent { event: Box::new(event), runtime });
+            }
+            // It came by another way in the meantime.
+            _ => step.changes.push(Change::DropEvent { event_id: event.order.event_id, why: Unbound::NoCandidate }),
         }
     }
 
@@ -154,21 +135,20 @@ impl Engine {
     }
 
     pub(super) fn drop_expired(&mut self, step: &mut Step) {
-        while let Some(event) = self.waiting.front()
+        while let Some(event) = self.waiting.oldest()
             && self.expires_at(event) <= step.now
         {
             let why = self.why_unbound(event);
             step.changes.push(Change::DropEvent { event_id: event.order.event_id.clone(), why });
-            self.waiting.pop_front();
+            self.waiting.forget_oldest();
         }
     }
 
     fn why_unbound(&self, event: &EventRow) -> Unbound {
-        let Some(from) = &event.whereabouts else { return Unbound::NoCandidate };
-        match binding::bind(&self.fleet, from, event.order.event_time) {
-            Err(Unbound::Ambiguous) => Unbound::Ambiguous,
+        match (&event.whereabouts, event.doubt) {
+            (_, Some(why)) => why,
             // Somebody lives there, but not the one that was meant.
-            _ if binding::somebody_lives_at(&self.fleet, from) => Unbound::NoCandidate,
+            (Some(from), None) if binding::somebody_lives_at(&self.fleet, from) => Unbound::NoCandidate,
             _ => Unbound::Expired,
         }
     }
@@ -176,6 +156,11 @@ impl Engine {
 
 fn receipt(event_id: String, status: ReceiptStatus, runtime: Option<&RuntimeId>) -> Receipt {
     Receipt { schema_version: SCHEMA_VERSION, event_id, status, runtime_id: runtime.map(RuntimeId::to_string) }
+}
+
+fn conflict(key: &str) -> ApiError {
+    let message = format!("the key '{key}' belongs to another event");
+    ApiError::new(ErrorCode::IdempotencyConflict, message).with_hint("give each event a key of its own")
 }
 
 fn no_such_runtime(id: &RuntimeId) -> ApiError {

@@ -1,18 +1,23 @@
 //! The one place where the fleet and the states of its agents change: observations and events in, then the store, then
 //! everyone who watches.
 
+mod adapters;
 mod explain;
 mod ingest;
 mod step;
+mod switches;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agtmux_agents::Registry;
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
-use agtmux_api::wire::{Explanation, Receipt};
+use agtmux_api::wire::{AdapterSwitch, Adapters, Explanation, Receipt};
+use agtmux_core::binding::MovedOut;
 use agtmux_core::engine::{self as states, StateEngine};
 use agtmux_core::fleet::{Fleet, Life, Observation, PaneKey};
 use agtmux_core::refs::Ref;
@@ -21,12 +26,17 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
+use crate::observe::{Lookout, Seen};
 use crate::recorder::Recorder;
 use crate::shared::Shared;
-use crate::store::{Change, EventRow, Remembered, Store, StoreError};
+use crate::store::{Change, Remembered, Store, StoreError};
+pub(crate) use adapters::Filed;
+use adapters::Memories;
 pub(crate) use explain::refusal;
 pub(crate) use ingest::{From, Incoming};
 use step::Step;
+use switches::Disabled;
+use waiting::Waiting;
 
 /// Sequence numbers are reserved in blocks, so that most changes need no write for theirs.
 const SEQ_BLOCK: u64 = 10_000;
@@ -42,8 +52,14 @@ const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 #[derive(Debug)]
 pub(crate) enum Input {
     Observed(Observation),
+    /// A screen was looked at.
+    Seen(Box<Seen>),
+    /// A file that an agent keeps about itself was read.
+    Filed(Box<Filed>),
     Event(Box<Incoming>, oneshot::Sender<Result<Receipt, ApiError>>),
     Explain(Ref, oneshot::Sender<Result<Explanation, ApiError>>),
+    Adapters(oneshot::Sender<Adapters>),
+    Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
     /// Answered when everything before it has been applied and published.
     Settle(oneshot::Sender<()>),
 }
@@ -58,6 +74,14 @@ impl EngineHandle {
         let _ = self.0.send(Input::Observed(observation)).await;
     }
 
+    pub(crate) async fn seen(&self, seen: Seen) {
+        let _ = self.0.send(Input::Seen(Box::new(seen))).await;
+    }
+
+    pub(crate) async fn filed(&self, filed: Filed) {
+        let _ = self.0.send(Input::Filed(Box::new(filed))).await;
+    }
+
     /// Returns when the event is stored, or says why it was not taken.
     pub(crate) async fn event(&self, event: Incoming) -> Result<Receipt, ApiError> {
         self.ask(|reply| Input::Event(Box::new(event), reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
@@ -65,6 +89,14 @@ impl EngineHandle {
 
     pub(crate) async fn explain(&self, reference: Ref) -> Result<Explanation, ApiError> {
         self.ask(|reply| Input::Explain(reference, reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
+    }
+
+    pub(crate) async fn adapters(&self) -> Result<Adapters, ApiError> {
+        self.ask(Input::Adapters).await.ok_or_else(ingest::stopping)
+    }
+
+    pub(crate) async fn switch_adapter(&self, switch: AdapterSwitch) -> Result<Adapters, ApiError> {
+        self.ask(|reply| Input::Switch(switch, reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
     }
 
     pub(crate) async fn settle(&self) {
@@ -85,8 +117,15 @@ pub(crate) struct Engine {
     states: StateEngine,
     /// Where each runtime lives.
     homes: BTreeMap<RuntimeId, PaneKey>,
-    /// Events that wait for their runtime, the oldest first.
-    waiting: VecDeque<EventRow>,
+    moved_out: MovedOut,
+    registry: &'static Registry,
+    memories: Memories,
+    disabled: Disabled,
+    lookout: Arc<Lookout>,
+    /// Events that wait for their runtime.
+    waiting: Waiting,
+    /// Until then time alone changes nothing.
+    deadline: Timestamp,
     /// The number of the last input in the log, and of the one in the last checkpoint.
     last_n: u64,
     checkpoint_n: u64,
@@ -111,6 +150,7 @@ impl Engine {
         store: Arc<Store>,
         store_error: StoreErrorNote,
         shared: Arc<Shared>,
+        lookout: Arc<Lookout>,
     ) -> Result<(Self, EngineHandle), StoreError> {
         let (inputs, received) = mpsc::channel(1024);
         let reserved = shared.read().seq();
@@ -122,7 +162,13 @@ impl Engine {
             fleet: remembered.fleet,
             states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
             homes: BTreeMap::new(),
-            waiting: remembered.waiting.into(),
+            moved_out: MovedOut::default(),
+            registry: Registry::builtin(),
+            memories: Memories::new(remembered.memories),
+            disabled: remembered.disabled,
+            lookout,
+            waiting: Waiting::new(remembered.waiting),
+            deadline: Timestamp::MIN,
             last_n: remembered.last_n,
             checkpoint_n: 0,
             purge_at: clock.now(),
@@ -148,7 +194,8 @@ impl Engine {
         self.begin().await;
         let mut batch = Vec::new();
         loop {
-            let deadline = self.clock.instant(self.next_deadline()).into();
+            self.deadline = self.next_deadline();
+            let deadline = self.clock.instant(self.deadline).into();
             tokio::select! {
                 received = self.inputs.recv_many(&mut batch, BATCH) => if received == 0 { return },
                 () = tokio::time::sleep_until(deadline) => {}
@@ -178,7 +225,10 @@ impl Engine {
             // Nobody has seen its state in this life of the daemon.
             step.touch(&self.fleet, &key);
         }
-        self.checkpoint(&mut step);
+        for input in self.states.due(step.now) {
+            self.decide(input, None, &mut step);
+        }
+        self.checkpoint(&mut step, false);
         self.finish(step).await;
     }
 
@@ -189,14 +239,26 @@ impl Engine {
                 for life in &delta.lives {
                     self.live(life, step);
                 }
+                // Only now: several may have begun at once, and each must be known before it can be spoken of.
+                if delta.lives.iter().any(|life| matches!(life, Life::Began { .. })) {
+                    self.bind_waiting(step);
+                }
                 step.merge(delta);
             }
             Input::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);
                 step.receipts.push((reply, outcome));
             }
+            Input::Seen(seen) => self.seen(*seen, step),
+            Input::Filed(filed) => self.filed(*filed, step),
             Input::Explain(reference, reply) => {
                 let _ = reply.send(self.explain(&reference, step.now));
+            }
+            Input::Adapters(reply) => {
+                let _ = reply.send(self.adapters(step.now));
+            }
+            Input::Switch(switch, reply) => {
+                let _ = reply.send(self.switch(&switch.name, switch.enabled, step));
             }
             Input::Settle(done) => step.settled.push(done),
         }
@@ -207,11 +269,12 @@ impl Engine {
             Life::Began { pane, runtime } => {
                 self.homes.insert(runtime.id.clone(), pane.clone());
                 self.decide(began(pane, runtime), None, step);
-                self.bind_waiting(step);
             }
-            Life::Ended { runtime, .. } => {
+            Life::Ended { pane, runtime, process } => {
                 self.decide(states::Input::Ended { runtime: runtime.clone() }, None, step);
+                self.memories.forget(runtime);
                 self.homes.remove(runtime);
+                self.moved_out.note(pane.clone(), *process, step.now);
             }
             Life::Suspended { runtime, suspended } => {
                 let input = states::Input::Suspended { runtime: runtime.clone(), suspended: *suspended };
@@ -237,16 +300,24 @@ impl Engine {
         step.log(self.last_n, event_id, input, transitions);
     }
 
+    /// Looking what is due costs time for every agent there is, so it is done when something may be.
     fn let_time_pass(&mut self, step: &mut Step) {
-        for input in self.states.due(step.now) {
-            self.decide(input, None, step);
+        if self.deadline <= step.now {
+            for input in self.states.due(step.now) {
+                self.decide(input, None, step);
+            }
         }
+        self.recall(step);
         self.drop_expired(step);
         if self.last_n >= self.checkpoint_n + CHECKPOINT_EVERY {
-            self.checkpoint(step);
+            self.checkpoint(step, false);
         }
         if self.purge_at <= step.now {
             self.purge_at = step.now.checked_add(PURGE_EVERY).unwrap_or(Timestamp::MAX);
+            if self.last_n > self.checkpoint_n {
+                // What came before a checkpoint is not needed for a replay, so it can go.
+                self.checkpoint(step, false);
+            }
             let ago = |span: config::Span| step.now.checked_sub(span.0).unwrap_or(Timestamp::MIN);
             step.changes.push(Change::Purge {
                 payloads_before: ago(self.settings.payload_retention),
@@ -258,14 +329,14 @@ impl Engine {
     fn next_deadline(&self) -> Timestamp {
         let now = self.clock.now();
         let states = self.states.next_deadline(now);
-        let waiting = self.waiting.front().map(|event| self.expires_at(event));
-        [states, waiting].into_iter().flatten().fold(self.purge_at, Timestamp::min)
+        let waiting = self.waiting.oldest().map(|event| self.expires_at(event));
+        [states, waiting, self.memories.next_due()].into_iter().flatten().fold(self.purge_at, Timestamp::min)
     }
 
-    fn checkpoint(&mut self, step: &mut Step) {
+    fn checkpoint(&mut self, step: &mut Step, after_loss: bool) {
         self.checkpoint_n = self.last_n;
         let engine = Box::new(self.states.clone());
-        step.changes.push(Change::Checkpoint { n: self.last_n, at: step.now, engine });
+        step.changes.push(Change::Checkpoint { n: self.last_n, at: step.now, engine, after_loss });
     }
 
     async fn finish(&mut self, mut step: Step) {
@@ -283,8 +354,7 @@ impl Engine {
             // What is stored is out of date: write all of it, and begin the log anew from here.
             changes.extend(self.recorder.all(&self.fleet, step.now));
             step.restated.extend(self.homes.keys().cloned());
-            step.changes.clear();
-            self.checkpoint(step);
+            self.checkpoint(step, true);
         }
         changes.append(&mut step.changes);
         for runtime in &step.restated {

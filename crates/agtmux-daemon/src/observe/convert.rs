@@ -28,6 +28,16 @@ pub(super) fn generation(server: &ServerFacts) -> Generation {
     Generation { pid: server.pid, start_time: server.start_time }
 }
 
+/// The name under which the server of this socket is known.
+pub(crate) fn server_name(socket: &Path) -> ServerName {
+    server_key(socket, &usual_dir()).server
+}
+
+/// Where tmux puts its sockets for this user.
+pub(super) fn usual_dir() -> SocketDir {
+    SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref())
+}
+
 /// The socket's name where people look for it, its whole path elsewhere.
 pub(super) fn server_key(socket: &Path, usual: &SocketDir) -> ServerKey {
     let name = match socket.file_name() {

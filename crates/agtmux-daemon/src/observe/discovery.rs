@@ -20,8 +20,10 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::Senses;
 use super::convert;
+use super::lookout::Lookout;
 use super::server::ServerObserver;
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
+use crate::clock::Clock;
 use crate::engine::EngineHandle;
 
 /// A directory that cannot be watched, for instance because it is not there yet, is looked into this often.
@@ -67,12 +69,14 @@ impl Discovery {
         config: Config,
         hook_dir: PathBuf,
         engine: EngineHandle,
+        lookout: Arc<Lookout>,
+        clock: Clock,
         remembered: &Fleet,
     ) -> io::Result<Self> {
         let platform = platform::open(Options { pty_events: config.tmux.pty_events, force_portable: false })?;
         let switchboard = Switchboard::new(platform.watcher);
         tokio::spawn(switchboard.clone().connect(platform.signals));
-        let usual = SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref());
+        let usual = convert::usual_dir();
         let places = Places {
             dirs: BTreeSet::from([usual.clone()]),
             sockets: config.tmux.sockets.iter().cloned().collect(),
@@ -85,6 +89,8 @@ impl Discovery {
             switchboard,
             processes: platform.processes,
             registry: Registry::builtin(),
+            lookout,
+            clock,
         });
         let discovery = Self(Arc::new(Inner { senses, usual, places: Mutex::new(places), named: Notify::new() }));
         discovery.first_look(remembered).await;

@@ -1,10 +1,15 @@
 //! The way in: tmux servers found, watched and read back.
 
+mod agents;
 mod convert;
 mod discovery;
+mod files;
 mod hooking;
+mod lookout;
 mod pace;
 mod processes;
+mod screens;
+mod seen;
 mod server;
 mod switchboard;
 mod watched;
@@ -16,10 +21,14 @@ use agtmux_api::config::Config;
 use agtmux_tmux::platform::ProcessTable;
 use std::path::PathBuf;
 
+use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use switchboard::Switchboard;
 
+pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
+pub(crate) use lookout::Lookout;
+pub(crate) use seen::{Seen, Sight};
 
 /// What every observer of the local target shares.
 struct Senses {
@@ -29,4 +38,6 @@ struct Senses {
     switchboard: Arc<Switchboard>,
     processes: Arc<dyn ProcessTable>,
     registry: &'static Registry,
+    lookout: Arc<Lookout>,
+    clock: Clock,
 }

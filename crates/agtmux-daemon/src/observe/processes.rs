@@ -18,7 +18,7 @@ const NEW_JOB: Duration = Duration::from_millis(20);
 /// From here on a pane counts as settled: a cheap look comes before the one at its whole tree.
 const SETTLED: Duration = Duration::from_secs(8);
 /// A pane that keeps writing gets a cheap look this often.
-pub(super) const STIR_AGAIN: Duration = Duration::from_millis(300);
+pub(super) const STIR_AGAIN: Duration = Duration::from_millis(500);
 /// A job that begins after its pane stirred makes no sound: the cheap look is repeated, the first time after this, then
 /// ever more rarely until the pane is settled.
 const FIRST_ECHO: Duration = Duration::from_millis(10);
@@ -60,8 +60,8 @@ impl Resident {
         }
     }
 
-    pub(super) fn agent(&self) -> Option<ProcessRef> {
-        self.sighting.as_ref()?.agent.as_ref().map(|a| a.process)
+    pub(super) fn agent(&self) -> Option<&AgentSighting> {
+        self.sighting.as_ref()?.agent.as_ref()
     }
 
     /// Something is known to have changed: the whole tree is due.
@@ -252,6 +252,10 @@ mod tests {
             None
         }
 
+        fn variable(&self, _: u32, _: &str) -> Option<std::ffi::OsString> {
+            None
+        }
+
         fn wakeups(&self, _: u32) -> Option<u64> {
             None
         }
@@ -333,6 +337,6 @@ mod tests {
                 resident.stir();
             }
         });
-        assert_eq!(times, [0, 10, 30, 70, 150, 300, 600, 900, 1200, 1800, 3000, 5400, 10_200]);
+        assert_eq!(times, [0, 10, 30, 70, 150, 300, 600, 900, 1200, 2200, 4200, 8200]);
     }
 }

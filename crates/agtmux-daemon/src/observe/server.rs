@@ -11,7 +11,9 @@ use agtmux_core::ids::{Generation, ServerKey, TargetName};
 use agtmux_tmux::{Listing, MINIMUM, TmuxError, TmuxServer, Version, is_listening, listener_pid};
 use tokio::sync::{mpsc, watch};
 
+use super::agents::Agents;
 use super::hooking::Hooking;
+use super::lookout::Post;
 use super::pace::{Pace, Work};
 use super::switchboard::{Notice, Notices, Watch};
 use super::watched::WatchedPanes;
@@ -37,6 +39,8 @@ pub(super) struct ServerObserver {
     own_notices: Notices,
     pace: Pace,
     panes: WatchedPanes,
+    agents: Agents,
+    _post: Post,
     hooking: Option<Hooking>,
     life: Option<Life>,
     stumbles: u32,
@@ -83,6 +87,7 @@ impl ServerObserver {
         let hooking = Hooking::prepare(&senses, &key, &own_notices);
         let life = known.map(|generation| Life::new(generation, String::new(), None));
         let handle = own_notices.clone();
+        let post = senses.lookout.man(key.clone(), own_notices.clone());
         let observer = Self {
             senses,
             key,
@@ -91,6 +96,8 @@ impl ServerObserver {
             own_notices,
             pace,
             panes: WatchedPanes::new(Instant::now()),
+            agents: Agents::default(),
+            _post: post,
             hooking,
             life,
             stumbles: 0,
@@ -130,7 +137,9 @@ impl ServerObserver {
     fn wake_at(&self) -> Instant {
         let count = self.life.as_ref().and_then(|life| life.count_runs_at);
         let look = self.panes.urgent_at();
-        [count, look].into_iter().flatten().fold(self.pace.wake_at(), Instant::min)
+        // While it cannot be asked its screens are no reason to wake up.
+        let screens = self.agents.wake_at().filter(|_| !self.silent && self.life.is_some());
+        [count, look, screens].into_iter().flatten().fold(self.pace.wake_at(), Instant::min)
     }
 
     /// Takes in a notice and all that wait behind it. Says whether one of them was the last.
@@ -155,6 +164,7 @@ impl ServerObserver {
         for pane in stirred {
             self.pace.want_read(pane, now);
             self.panes.stir(pane);
+            self.agents.wrote(pane, now);
         }
         false
     }
@@ -162,6 +172,8 @@ impl ServerObserver {
     fn absorb(&mut self, notice: Notice, now: Instant) {
         match notice {
             Notice::AgentEnded(pane) => self.panes.disturb(pane, now),
+            Notice::AgentSpoke(pane) => self.agents.said(pane, now),
+            Notice::AgentFile(pane) => self.agents.filed(pane),
             Notice::PaneEnded(pane) => {
                 self.panes.disturb(pane, now);
                 self.pace.want_list();
@@ -170,7 +182,10 @@ impl ServerObserver {
                 self.life.iter_mut().for_each(|life| life.ended = true);
                 self.pace.want_list();
             }
-            Notice::LookAgain => self.pace.want_list(),
+            Notice::LookAgain => {
+                self.pace.want_list();
+                self.agents.look_at_all(now);
+            }
             Notice::Hooked => self.pace.want_list(),
             // Most terminals are none of this server's business, and hooks tell of those that are.
             Notice::Terminals | Notice::Sockets => {
@@ -200,6 +215,8 @@ impl ServerObserver {
         }
         // Before the server is asked, which may take a while.
         self.look_at_processes(ticked).await;
+        self.agents.read_files(&self.senses, &self.key, &self.own_notices).await;
+        self.look_at_screens(now).await;
         match self.pace.take(now) {
             Some(Work::List) => self.list().await,
             Some(Work::Read(panes)) => self.read(&panes).await,
@@ -218,6 +235,7 @@ impl ServerObserver {
         }
         if !self.senses.switchboard.reports_output() {
             self.pace.want_list();
+            self.agents.look_at_all(now);
         } else if self.has_run() | std::mem::take(&mut self.may_have_run) {
             self.pace.server_ran(self.panes_write(now), now);
         }
@@ -278,7 +296,10 @@ impl ServerObserver {
             return self.outage(OutageCode::TmuxTooOld, message).await;
         }
         self.stumbles = 0;
-        self.silent = false;
+        if std::mem::take(&mut self.silent) {
+            // Nobody looked in the meantime.
+            self.agents.look_at_all(Instant::now());
+        }
         let new_server = self.begin_life(&listing);
         let generation = convert::generation(&listing.server);
         let mut sessions: Vec<u32> = listing.rows.iter().map(|row| row.session).collect();
@@ -350,6 +371,19 @@ impl ServerObserver {
         self.panes.follow_agents(&senses.switchboard, &self.own_notices);
         let (server, generation) = (self.key.clone(), life.generation);
         senses.engine.observe(Observation::Processes { server, generation, panes }).await;
+        self.agents.follow(&self.panes, &senses, now);
+    }
+
+    /// What agents show.
+    async fn look_at_screens(&mut self, now: Instant) {
+        let Some(life) = self.life.as_ref().filter(|_| !self.silent) else { return };
+        let generation = life.generation;
+        let ran = self.has_run();
+        if self.agents.look(&self.senses, &self.tmux, &self.key, generation, now).await {
+            // What is shown is less than what may have changed.
+            self.may_have_run |= ran;
+            self.asked();
+        }
     }
 
     async fn failed(&mut self, error: TmuxError) -> Fate {

@@ -18,6 +18,10 @@ pub(super) enum Notice {
     PaneEnded(u32),
     /// The agent in this pane ended.
     AgentEnded(u32),
+    /// The agent in this pane said something of itself.
+    AgentSpoke(u32),
+    /// A file that the agent in this pane keeps about itself may have changed.
+    AgentFile(u32),
     ServerEnded,
     /// A hook left a note.
     Hooked,
@@ -81,6 +85,10 @@ impl Switchboard {
 
     pub(super) fn dir(self: &Arc<Self>, path: &Path, to: &Notices, notice: Notice) -> io::Result<Watch> {
         self.watch(to, notice, |token| self.watcher.watch_dir(token, path))
+    }
+
+    pub(super) fn contents(self: &Arc<Self>, path: &Path, to: &Notices, notice: Notice) -> io::Result<Watch> {
+        self.watch(to, notice, |token| self.watcher.watch_contents(token, path))
     }
 
     /// The route stands before the watch: a signal may come at once.

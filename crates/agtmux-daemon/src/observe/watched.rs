@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use agtmux_agents::Registry;
 use agtmux_core::fleet::{PaneRow, ProcessSighting};
-use agtmux_core::ids::ProcessRef;
+use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_core::text;
 use agtmux_tmux::platform::ProcessTable;
 
@@ -105,10 +105,18 @@ impl WatchedPanes {
         self.epoch + STIR_AGAIN * u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
+    /// The agents that were found, each with its pane.
+    pub(super) fn agents(&self) -> impl Iterator<Item = (u32, &AgentType, ProcessRef)> {
+        self.panes.iter().filter_map(|(pane, watched)| {
+            let agent = watched.resident.agent()?;
+            Some((*pane, &agent.agent_type, agent.process))
+        })
+    }
+
     /// Watches the agents that were found, and no longer those that went.
     pub(super) fn follow_agents(&mut self, board: &Arc<Switchboard>, to: &Notices) {
         for (pane, watched) in &mut self.panes {
-            let agent = watched.resident.agent();
+            let agent = watched.resident.agent().map(|agent| agent.process);
             if agent == watched.agent.as_ref().map(|(process, _)| *process) {
                 continue;
             }

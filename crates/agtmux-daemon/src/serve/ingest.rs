@@ -1,5 +1,8 @@
 //! `POST /v1/events`: read strictly, made harmless, handed to the engine.
 
+use std::borrow::Cow;
+use std::path::Path;
+
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EventIn, Receipt};
 use agtmux_core::binding::Whereabouts;
@@ -11,15 +14,30 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::StatusCode;
+use bytes::Bytes;
+use http_body_util::LengthLimitError;
+use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::Context;
 use super::query::Refusal;
 use crate::engine::{From, Incoming};
+use crate::observe;
 
 const LARGEST_BODY: usize = 1 << 20;
 const LONGEST_WORD: usize = 512;
+const LONGEST_PATH: usize = 4096;
+/// Nobody has more ancestors than this.
+const MOST_PIDS: usize = 64;
+
+/// A body of this size is read and freed of its secrets within a few milliseconds, whatever is in it. A larger one is
+/// read elsewhere: nobody else shall wait for it.
+const READ_AT_ONCE: usize = 16 << 10;
+
+/// How many larger ones are read at a time. Each needs memory of its own for the search.
+static LARGE_ONES: Semaphore = Semaphore::const_new(2);
 
 /// Takes an event in. The answer comes when it is stored.
 #[utoipa::path(post, path = "/v1/events", request_body = EventIn, responses(
@@ -29,46 +47,90 @@ pub(super) async fn post_event(
     State(context): State<Context>,
     body: Body,
 ) -> Result<(StatusCode, Json<Receipt>), Refusal> {
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|_| {
-        let error = ApiError::new(ErrorCode::TooLarge, "an event may have 1 MiB at the most");
-        error.with_hint("leave out what is not needed, or send it in parts")
-    })?;
-    let incoming = read(&bytes)?;
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| unread(&error))?;
+    let incoming = read_event(bytes).await?;
     Ok((StatusCode::ACCEPTED, Json(context.engine.event(incoming).await?)))
 }
 
+/// Also for events that come by another way.
+pub(crate) async fn read_event(bytes: Bytes) -> Result<Incoming, ApiError> {
+    if bytes.len() <= READ_AT_ONCE { read(&bytes) } else { read_elsewhere(bytes).await }
+}
+
+fn unread(error: &axum::Error) -> ApiError {
+    if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
+        let error = ApiError::new(ErrorCode::TooLarge, "an event may have 1 MiB at the most");
+        return error.with_hint("leave out what is not needed, or send it in parts");
+    }
+    bad(format!("the body did not arrive whole: {error}"))
+}
+
+async fn read_elsewhere(bytes: Bytes) -> Result<Incoming, ApiError> {
+    let _turn = LARGE_ONES.acquire().await;
+    let read = tokio::task::spawn_blocking(move || read(&bytes)).await;
+    read.unwrap_or_else(|error| {
+        // What cannot be made harmless is not stored.
+        tracing::error!(%error, "an event could not be freed of its secrets");
+        Err(ApiError::new(ErrorCode::Internal, "the event could not be read").with_hint("agtmux daemon logs"))
+    })
+}
+
 fn read(bytes: &[u8]) -> Result<Incoming, ApiError> {
-    let mut document: Value = serde_json::from_slice(bytes).map_err(|e| bad(format!("the body is no JSON: {e}")))?;
+    let mut document: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
     if !document.is_object() {
         return Err(bad("the body is not a JSON object".into()));
     }
-    let event: EventIn =
-        serde_json::from_value(document.clone()).map_err(|e| bad(format!("the event cannot be read: {e}")))?;
+    let event = EventIn::deserialize(&document).map_err(|e| bad(format!("the event cannot be read: {e}")))?;
     let content_hash = hash(&event);
     redact::json(&mut document);
     let source = Source::parse(&event.source).map_err(|e| bad(format!("source: {e}")))?;
-    let event_type = word("event_type", Some(event.event_type.clone()))?;
-    let dedupe_key = word("dedupe_key or source_event_id", event.dedupe_key.clone().or(event.source_event_id.clone()))?;
+    let key = word("dedupe_key or source_event_id", event.dedupe_key.as_ref().or(event.source_event_id.as_ref()))?;
+    if event.source_seq.is_some_and(|seq| i64::try_from(seq).is_err()) {
+        return Err(bad(format!("source_seq is larger than {}", i64::MAX)));
+    }
     Ok(Incoming {
         event_id: Uuid::now_v7().simple().to_string(),
         from: from(&event)?,
         source,
-        event_type,
-        source_event_id: event.source_event_id,
-        dedupe_key,
-        source_seq: event.source_seq.filter(|seq| *seq <= i64::MAX.cast_unsigned()),
+        event_type: redact::text(word("event_type", Some(&event.event_type))?).into_owned(),
+        source_event_id: event.source_event_id.as_deref().map(harmless),
+        dedupe_key: harmless(key),
+        source_seq: event.source_seq,
         event_time: event.event_time,
         content_hash,
         payload: Some(document.to_string()),
     })
 }
 
+fn no_json(error: &serde_json::Error) -> ApiError {
+    let why = error.to_string();
+    if why.starts_with("recursion limit exceeded") {
+        return bad("the body is nested more than 127 levels deep".into());
+    }
+    bad(format!("the body is no JSON: {why}"))
+}
+
+/// A key by which events are told apart. One that holds a secret stays different from every other without it.
+fn harmless(key: &str) -> String {
+    match redact::text(key) {
+        Cow::Borrowed(key) => key.to_owned(),
+        Cow::Owned(clean) => {
+            let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes()).simple();
+            format!("{clean} {digest}")
+        }
+    }
+}
+
 fn from(event: &EventIn) -> Result<From, ApiError> {
     if let Some(id) = &event.runtime_id {
-        return Ok(From::Runtime(RuntimeId::from_stored(word("runtime_id", Some(id.clone()))?)));
+        return Ok(From::Runtime(RuntimeId::from_stored(word("runtime_id", Some(id))?.to_owned())));
     }
     let Some(pane) = &event.pane else {
         return Err(bad("neither runtime_id nor pane says where the event comes from".into()));
+    };
+    let optional = |name, value: &Option<String>| match value {
+        Some(value) => word(name, Some(value)).map(|value| Some(redact::text(value).into_owned())),
+        None => Ok(None),
     };
     let target = event.target.clone().unwrap_or_else(|| TargetName::LOCAL.into());
     if target != TargetName::LOCAL {
@@ -77,15 +139,30 @@ fn from(event: &EventIn) -> Result<From, ApiError> {
     }
     Ok(From::Pane(Whereabouts {
         target: TargetName::new(target),
-        server: event.server.clone().map(ServerName::new),
+        server: optional("server", &event.server)?.map(ServerName::new).or_else(|| server_of(event)),
         pane: pane.parse().map_err(|e| bad(format!("pane: {e}")))?,
-        agent_type: event.agent_type.clone().map(AgentType::new),
-        pids: event.pid.into_iter().collect(),
+        agent_type: optional("agent_type", &event.agent_type)?.map(AgentType::new),
+        pids: event.pid.into_iter().chain(event.pids.iter().copied()).take(MOST_PIDS).collect(),
         start: event.pid_start,
+        session: said(event, &["session_id", "sessionId", "thread-id"]),
+        cwd: event.cwd.clone().filter(|cwd| cwd.len() <= LONGEST_PATH).or_else(|| said(event, &["cwd"])),
     }))
 }
 
-fn word(name: &str, value: Option<String>) -> Result<String, ApiError> {
+/// The server behind the socket that the sender knows.
+fn server_of(event: &EventIn) -> Option<ServerName> {
+    let socket = event.socket.as_deref().filter(|socket| socket.starts_with('/') && socket.len() <= LONGEST_PATH)?;
+    Some(observe::server_name(Path::new(socket)))
+}
+
+/// What agents put into nearly every event.
+fn said(event: &EventIn, names: &[&str]) -> Option<String> {
+    let payload = event.payload.as_ref()?;
+    let found = names.iter().find_map(|name| payload.get(name)?.as_str())?;
+    (found.len() <= LONGEST_PATH).then(|| redact::text(found).into_owned())
+}
+
+fn word<'e>(name: &str, value: Option<&'e String>) -> Result<&'e str, ApiError> {
     match value {
         Some(value) if value.is_empty() => Err(bad(format!("{name} is empty"))),
         Some(value) if value.len() > LONGEST_WORD => Err(bad(format!("{name} has more than {LONGEST_WORD} bytes"))),
@@ -102,4 +179,131 @@ fn hash(event: &EventIn) -> String {
 
 fn bad(message: String) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, message).with_hint("`agtmux emit --help` shows what an event needs")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn good() -> Value {
+        json!({"pane": "%3", "source": "hook", "event_type": "running", "dedupe_key": "k", "source_seq": 1,
+               "event_time": "2026-11-15T09:00:00Z", "payload": {"a": [1, "b"]}, "extra": true})
+    }
+
+    fn refusal(body: &Value) -> ApiError {
+        read(body.to_string().as_bytes()).expect_err("refused")
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let with = |field: &str, value: Value| {
+            let mut event = good();
+            event[field] = value;
+            refusal(&event).message
+        };
+        assert!(with("source_seq", json!(u64::MAX)).contains("source_seq"));
+        assert!(with("source_seq", json!(-1)).contains("cannot be read"));
+        assert!(with("server", json!("s".repeat(600))).contains("server has more than 512 bytes"));
+        assert!(with("agent_type", json!("")).contains("agent_type is empty"));
+        assert!(with("pane", json!("3")).contains("%N"));
+        assert!(with("source", json!("gossip")).contains("hook, notify"));
+        assert!(with("pid", json!("x")).contains("cannot be read"));
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        assert!(read(deep.as_bytes()).expect_err("refused").message.contains("nested"));
+        assert!(read(b"{\"a\": \"\xff\"}").expect_err("refused").message.contains("no JSON"));
+    }
+
+    #[test]
+    fn a_secret_in_a_key_is_not_kept_and_still_tells_events_apart() {
+        let keyed = |secret: &str| {
+            let mut event = good();
+            event["dedupe_key"] = json!(format!("TOKEN={secret}"));
+            event["event_type"] = json!(format!("login TOKEN={secret}"));
+            read(event.to_string().as_bytes()).expect("read")
+        };
+        let (one, other) = (keyed("hunter2hunter2"), keyed("hunter3hunter3"));
+        for kept in [&one.dedupe_key, &one.event_type, one.payload.as_ref().expect("a payload")] {
+            assert!(!kept.contains("hunter2"), "{kept}");
+        }
+        assert_ne!(one.dedupe_key, other.dedupe_key);
+        assert_eq!(one.dedupe_key, keyed("hunter2hunter2").dedupe_key);
+    }
+
+    /// Values that fields may hold, and some that they may not.
+    fn any_value() -> impl Strategy<Value = Value> {
+        let words = ["%3", "hook", "poller", "running", "host", "2026-11-15T09:00:00Z", "", "\u{0}", "k"];
+        let leaf = prop_oneof![
+            proptest::sample::select(words.to_vec()).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map("[a-z_]{1,12}", inner, 0..4)
+                    .prop_map(|fields| fields.into_iter().collect()),
+            ]
+        })
+    }
+
+    const FIELDS: [&str; 14] = [
+        "runtime_id",
+        "target",
+        "server",
+        "pane",
+        "agent_type",
+        "pid",
+        "pid_start",
+        "source",
+        "event_type",
+        "source_event_id",
+        "dedupe_key",
+        "source_seq",
+        "event_time",
+        "payload",
+    ];
+
+    fn check(outcome: Result<Incoming, ApiError>) -> Result<(), TestCaseError> {
+        match outcome {
+            Ok(incoming) => prop_assert!(!incoming.dedupe_key.is_empty() && !incoming.event_type.is_empty()),
+            Err(error) => {
+                prop_assert!(matches!(error.code, ErrorCode::BadRequest | ErrorCode::TargetNotFound), "{error:?}");
+                prop_assert!(!error.message.is_empty() && error.hint.is_some());
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            check(read(&bytes))?;
+        }
+
+        #[test]
+        fn any_value_in_any_field_is_read_or_refused(
+            fields in proptest::collection::btree_map(proptest::sample::select(FIELDS.to_vec()), any_value(), 0..5),
+        ) {
+            let mut event = good();
+            for (name, value) in fields {
+                event[name] = value;
+            }
+            check(read(event.to_string().as_bytes()))?;
+        }
+
+        #[test]
+        fn a_damaged_event_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+            let mut bytes = good().to_string().into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            bytes.truncate(if cut { at } else { bytes.len() });
+            check(read(&bytes))?;
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! HTTP over the unix socket.
 
+mod adapters;
 mod events;
 mod explain;
 mod ingest;
@@ -20,6 +21,7 @@ use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
 
+pub(crate) use ingest::read_event;
 pub(crate) use listener::{Bound, bind};
 pub use routes::openapi;
 

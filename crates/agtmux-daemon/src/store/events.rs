@@ -1,6 +1,6 @@
 //! Events as they came, without their secrets.
 
-use agtmux_core::binding::Whereabouts;
+use agtmux_core::binding::{Unbound, Whereabouts};
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
 use agtmux_core::runtime::RuntimeId;
@@ -20,16 +20,18 @@ pub(crate) struct EventRow {
     pub(crate) source_event_id: Option<String>,
     pub(crate) dedupe_key: String,
     pub(crate) content_hash: String,
-    /// The whole body, redacted; none where that was not possible.
+    /// The whole body, redacted. None once it is stored: nothing but the database has to remember it.
     pub(crate) payload: Option<String>,
+    /// Why it will be bound to nobody, though it still waits: one that fitted several is not of the one that is left.
+    pub(crate) doubt: Option<Unbound>,
 }
 
 pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()> {
     let whereabouts = event.whereabouts.as_ref().and_then(|w| serde_json::to_string(w).ok());
     tx.prepare_cached(
         "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
-                             ingested_at, dedupe_key, content_hash, whereabouts, raw_payload)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                             ingested_at, dedupe_key, content_hash, whereabouts, raw_payload, drop_reason)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
         event.order.event_id,
@@ -44,7 +46,8 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()
         event.dedupe_key,
         event.content_hash,
         whereabouts,
-        event.payload
+        event.payload,
+        event.doubt.map(Unbound::as_str)
     ])?;
     match &event.runtime {
         Some(runtime) => put_cursor(tx, runtime, event),
@@ -98,14 +101,20 @@ pub(crate) fn content_of(
         .optional()
 }
 
+/// The whole body of an event, where it is still kept.
+pub(crate) fn payload_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT raw_payload FROM events WHERE event_id = ?1";
+    connection.prepare_cached(sql)?.query_row([event_id], |row| row.get(0)).optional().map(Option::flatten)
+}
+
 /// Those that were still waiting when the daemon stopped.
 pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
     let mut statement = connection.prepare(
         "SELECT event_id, whereabouts, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
-                content_hash, raw_payload FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
+                content_hash, drop_reason FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
     )?;
     let rows = statement.query_map([], |row| {
-        let whereabouts: Option<String> = row.get(1)?;
+        let (whereabouts, doubt): (Option<String>, Option<String>) = (row.get(1)?, row.get(10)?);
         Ok(EventRow {
             order: OrderKey {
                 source_seq: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
@@ -120,7 +129,8 @@ pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
             source_event_id: row.get(4)?,
             dedupe_key: row.get(8)?,
             content_hash: row.get(9)?,
-            payload: row.get(10)?,
+            payload: None,
+            doubt: doubt.and_then(|word| word.parse().ok()),
         })
     })?;
     rows.collect()
@@ -136,14 +146,21 @@ pub(super) fn purge(
         "UPDATE events SET raw_payload = NULL WHERE raw_payload IS NOT NULL AND ingested_at < ?1",
         [payloads_before.as_microsecond()],
     )?;
-    let before = [all_before.as_microsecond()];
-    gone += tx.execute("DELETE FROM events WHERE ingested_at < ?1", before)?;
-    // Inputs are needed for a replay from the oldest checkpoint on.
-    gone += tx.execute(
-        "DELETE FROM observations WHERE at < ?1 AND n <= (SELECT coalesce(min(n), 0) FROM checkpoints)",
-        before,
-    )?;
-    gone += tx.execute("DELETE FROM transitions WHERE at < ?1", before)?;
-    gone += tx.execute("DELETE FROM runtimes WHERE ended_at < ?1", before)?;
+    for sql in PURGES {
+        gone += tx.execute(sql, [all_before.as_microsecond()])?;
+    }
     Ok(gone)
 }
+
+/// In this order: what a replay from the oldest checkpoint that is left will read is kept, and so is what tells how a
+/// living agent came to its state.
+const PURGES: [&str; 6] = [
+    "DELETE FROM events WHERE ingested_at < ?1",
+    "DELETE FROM checkpoints WHERE at < ?1 AND n < (SELECT max(n) FROM checkpoints)",
+    "DELETE FROM observations WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)",
+    "DELETE FROM transitions WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)
+     AND seq NOT IN (SELECT max(t.seq) FROM transitions t JOIN states s ON s.runtime_id = t.runtime_id GROUP BY t.runtime_id)",
+    "DELETE FROM runtimes WHERE ended_at < ?1",
+    "DELETE FROM runtime_source_cursors WHERE last_order_ingested_at < ?1
+     AND runtime_id NOT IN (SELECT runtime_id FROM runtimes)",
+];

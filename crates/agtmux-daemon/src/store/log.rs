@@ -79,18 +79,23 @@ pub(super) fn write(tx: &Transaction<'_>, logged: &Logged) -> rusqlite::Result<(
     Ok(())
 }
 
+/// Replays begin at the last one; the one before it is kept in case that one is damaged. Where inputs before it were
+/// lost, none before it is of use.
 pub(super) fn write_checkpoint(
     tx: &Transaction<'_>,
     n: u64,
     at: Timestamp,
     engine: &StateEngine,
+    after_loss: bool,
 ) -> rusqlite::Result<()> {
     tx.execute(
         "INSERT OR REPLACE INTO checkpoints (n, at, engine) VALUES (?1, ?2, ?3)",
         params![n.cast_signed(), at.as_microsecond(), json(engine)],
     )?;
-    // Replays begin at the last one; the one before it is kept in case that one is damaged.
-    tx.execute("DELETE FROM checkpoints WHERE n NOT IN (SELECT n FROM checkpoints ORDER BY n DESC LIMIT 2)", [])?;
+    tx.execute(
+        "DELETE FROM checkpoints WHERE n NOT IN (SELECT n FROM checkpoints ORDER BY n DESC LIMIT ?1)",
+        [if after_loss { 1 } else { 2 }],
+    )?;
     Ok(())
 }
 

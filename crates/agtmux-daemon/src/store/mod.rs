@@ -2,18 +2,22 @@
 
 pub(crate) mod events;
 pub(crate) mod log;
+mod memories;
 mod open;
 mod rows;
 pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
+use agtmux_agents::native::Memory;
 use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::Fleet;
+use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -50,6 +54,10 @@ pub(crate) struct Remembered {
     pub(crate) last_n: u64,
     /// Events that were waiting for their runtime.
     pub(crate) waiting: Vec<EventRow>,
+    /// What adapters remember of the runtimes that live.
+    pub(crate) memories: Vec<(RuntimeId, Memory)>,
+    /// The adapters that are switched off.
+    pub(crate) disabled: BTreeSet<String>,
 }
 
 impl Store {

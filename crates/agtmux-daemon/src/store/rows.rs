@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agtmux_agents::native::Memory;
 use agtmux_core::binding::Unbound;
 use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::{Fleet, Pane, PaneKey, Placement, Server};
@@ -16,6 +17,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use super::Remembered;
 use super::events::{self, EventRow};
 use super::log::{self, Logged};
+use super::memories;
 
 /// One write. Several make a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +45,22 @@ pub(crate) enum Change {
         runtime: RuntimeId,
         record: StateRecord,
     },
+    PutAgent {
+        agent_id: String,
+        agent_type: AgentType,
+        session: String,
+        runtime: RuntimeId,
+        at: Timestamp,
+    },
+    PutAdapter {
+        name: String,
+        enabled: bool,
+        at: Timestamp,
+    },
+    PutMemory {
+        runtime: RuntimeId,
+        memory: Box<Memory>,
+    },
     PutEvent(Box<EventRow>),
     BindEvent {
         event: Box<EventRow>,
@@ -57,6 +75,8 @@ pub(crate) enum Change {
         n: u64,
         at: Timestamp,
         engine: Box<StateEngine>,
+        /// Inputs before it could not be stored.
+        after_loss: bool,
     },
     Purge {
         payloads_before: Timestamp,
@@ -142,11 +162,18 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
             tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
         }
         Change::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
+        Change::PutAgent { agent_id, agent_type, session, runtime, at } => {
+            memories::put_agent(tx, agent_id, agent_type, session, runtime, *at)?;
+        }
+        Change::PutAdapter { name, enabled, at } => memories::put_adapter(tx, name, *enabled, *at)?,
+        Change::PutMemory { runtime, memory } => memories::put(tx, runtime, memory)?,
         Change::PutEvent(event) => events::put(tx, event)?,
         Change::BindEvent { event, runtime } => events::bind(tx, event, runtime)?,
         Change::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
         Change::Log(logged) => log::write(tx, logged)?,
-        Change::Checkpoint { n, at, engine } => log::write_checkpoint(tx, *n, *at, engine)?,
+        Change::Checkpoint { n, at, engine, after_loss } => {
+            log::write_checkpoint(tx, *n, *at, engine, *after_loss)?;
+        }
         Change::Purge { payloads_before, all_before } => {
             events::purge(tx, *payloads_before, *all_before)?;
         }
@@ -255,7 +282,15 @@ pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered
         last_n = n;
     }
     let seq = seq.and_then(|s| s.parse().ok()).unwrap_or(0);
-    Ok(Remembered { fleet: restore(connection)?, seq, states, last_n, waiting: events::waiting(connection)? })
+    Ok(Remembered {
+        fleet: restore(connection)?,
+        seq,
+        states,
+        last_n,
+        waiting: events::waiting(connection)?,
+        memories: memories::all(connection)?,
+        disabled: memories::disabled(connection)?,
+    })
 }
 
 /// What was known when the daemon last stopped. The first listing of each server decides what of it is still true.

@@ -169,7 +169,10 @@ CREATE TABLE adapters (
 ) STRICT;
 ";
 
-const ALL: &[M<'static>] = &[M::up(FIRST)];
+/// What an adapter remembers of a runtime between its events.
+const MEMORIES: &str = "ALTER TABLE runtimes ADD COLUMN memory TEXT;";
+
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

@@ -37,6 +37,9 @@ pub trait Watcher: Send + Sync {
 
     fn watch_dir(&self, token: Token, path: &Path) -> io::Result<()>;
 
+    /// As a directory, and also what is written to the files in it. [`Signal::DirChanged`] tells of both.
+    fn watch_contents(&self, token: Token, path: &Path) -> io::Result<()>;
+
     /// Ends all watches of this token. No signal for it is received after this returns.
     fn forget(&self, token: Token);
 

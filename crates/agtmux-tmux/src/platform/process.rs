@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// No more processes than this are listed per pane; those nearest to the pane's first process are kept.
@@ -44,6 +45,9 @@ pub trait ProcessTable: Send + Sync {
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>>;
 
     fn cwd(&self, pid: u32) -> Option<PathBuf>;
+
+    /// One variable of the environment that this process was started with; `None` where the system does not tell.
+    fn variable(&self, pid: u32, name: &str) -> Option<OsString>;
 
     /// A number that differs from the last one whenever any thread of this process has run in between; `None` where
     /// the system does not tell.

@@ -15,7 +15,8 @@ pub struct Token(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {
     /// The program in this terminal wrote, or read its input. A burst is reported when it begins, then every 100 ms
-    /// while it lasts, and once more 100 to 220 ms after it ended: whoever looks after the last signal sees all of it.
+    /// while it lasts, every 200 ms if it lasts long, and once more at most 300 ms after it ended: whoever looks after
+    /// the last signal sees all of it.
     Wrote(Token),
     /// Somebody closed this terminal, or it is gone. If it is really gone the watch has ended; if not, it goes on.
     TerminalGone(Token),

@@ -79,18 +79,16 @@ fn event(args: EmitArgs) -> Result<EventIn, CliError> {
     Ok(EventIn {
         pane: args.pane.clone().or_else(here),
         runtime_id: args.runtime.map(|id| id.trim_start_matches("runtime:").to_owned()),
-        target: None,
         server: args.server,
         agent_type: args.agent,
         pid: args.pid,
-        pid_start: None,
         source: args.source.to_string(),
         event_type: args.event_type,
-        source_event_id: None,
         dedupe_key: Some(args.dedupe_key),
         source_seq: args.source_seq,
         event_time: Some(args.event_time.unwrap_or_else(Timestamp::now)),
         payload: args.payload.as_deref().map(payload).transpose()?,
+        ..EventIn::default()
     })
 }
 

@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod adapters;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
@@ -7,8 +8,11 @@ pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
 pub(crate) mod history;
+pub(crate) mod hook;
 pub(crate) mod list;
 pub(crate) mod replay;
+pub(crate) mod run;
+pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod watch;
 mod welcome;
@@ -26,10 +30,15 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::Status(args)) => block_on(status::run(args)),
         Some(Command::Emit(args)) => block_on(emit::run(args)),
         Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Adapters(args)) => block_on(adapters::run(args)),
         Some(Command::History(args)) => block_on(history::run(args)),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Daemon(command)) => daemon::run(command),
         Some(Command::Config(command)) => config::run(command),
+        Some(Command::Setup(args)) => setup::run(&args),
+        Some(Command::Run(args)) => run::run(&args),
+        // Taken before anything else is read, except for its help.
+        Some(Command::Hook(_)) => Ok(Exit::Ok),
         Some(Command::Demo) => block_on(demo::run()),
         Some(Command::Welcome) => block_on(welcome::run()),
     }

@@ -1,5 +1,6 @@
 //! Turns items into lines of text. Only draws: nothing in here asks or decides anything.
 
+mod adapters;
 pub(crate) mod age;
 mod cell;
 mod colour;
@@ -14,6 +15,7 @@ mod table;
 mod testing;
 mod windows;
 
+pub(crate) use adapters::adapters;
 pub(crate) use age::age;
 pub(crate) use notices::target_error;
 pub(crate) use panes::panes;

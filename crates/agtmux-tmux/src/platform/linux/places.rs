@@ -13,7 +13,12 @@ use crate::platform::signals::{Sender, Signal, Token};
 pub(super) enum Kind {
     File,
     Dir,
+    /// A directory and what is written to the files in it.
+    Contents,
 }
+
+const ENTRIES: WatchFlags =
+    WatchFlags::CREATE.union(WatchFlags::DELETE).union(WatchFlags::MOVE).union(WatchFlags::ONLYDIR);
 
 impl Kind {
     fn flags(self) -> WatchFlags {
@@ -21,14 +26,15 @@ impl Kind {
         match self {
             // A file that somebody holds open is unlinked without DELETE_SELF: only ATTRIB tells.
             Self::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::OPEN,
-            Self::Dir => own_end | WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::ONLYDIR,
+            Self::Dir => own_end | ENTRIES,
+            Self::Contents => own_end | ENTRIES | WatchFlags::MODIFY,
         }
     }
 
     fn signal(self) -> fn(Token) -> Signal {
         match self {
             Self::File => Signal::FileGrew,
-            Self::Dir => Signal::DirChanged,
+            Self::Dir | Self::Contents => Signal::DirChanged,
         }
     }
 }
@@ -66,8 +72,9 @@ impl Places {
     }
 
     pub(super) fn forget(&mut self, inotify: &Inotify, token: Token) {
-        self.forget_kind(inotify, Kind::File, token);
-        self.forget_kind(inotify, Kind::Dir, token);
+        for kind in [Kind::File, Kind::Dir, Kind::Contents] {
+            self.forget_kind(inotify, kind, token);
+        }
     }
 
     fn forget_kind(&mut self, inotify: &Inotify, kind: Kind, token: Token) {

@@ -9,6 +9,7 @@ use super::stat::{self, Stat};
 use crate::platform::process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
 
 const LONGEST_ARGV: u64 = 64 * 1024;
+const LONGEST_ENVIRONMENT: u64 = 1024 * 1024;
 const LONGEST_CHILDREN: u64 = 64 * 1024;
 const LONGEST_STATUS: u64 = 16 * 1024;
 const MAX_THREADS: usize = 4096;
@@ -49,6 +50,15 @@ impl ProcessTable for ProcFs {
 
     fn cwd(&self, pid: u32) -> Option<PathBuf> {
         link(pid, "cwd")
+    }
+
+    fn variable(&self, pid: u32, name: &str) -> Option<OsString> {
+        let mut environment = Vec::new();
+        let file = File::open(format!("/proc/{pid}/environ")).ok()?;
+        file.take(LONGEST_ENVIRONMENT).read_to_end(&mut environment).ok()?;
+        let prefix = format!("{name}=");
+        let found = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
+        found.map(|value| OsString::from_vec(value.to_vec()))
     }
 
     fn wakeups(&self, pid: u32) -> Option<u64> {

@@ -23,11 +23,14 @@ use crate::platform::tty::Terminal;
 /// At most one [`Signal::Wrote`] per terminal in this time.
 pub(super) const REARM: Duration = Duration::from_millis(100);
 
+/// One that has been writing for a while is asked less often: what it does now it did before.
+pub(super) const REARM_HABITUAL: Duration = Duration::from_millis(200);
+
 /// Timers are rounded up to this, so that busy terminals share their wake-ups.
 const STEP: Duration = Duration::from_millis(50);
 
 /// A terminal that wrote in this many rounds is given as many to go on.
-const LONGEST_HABIT: u8 = 3;
+pub(super) const LONGEST_HABIT: u8 = 3;
 
 /// How long to wait when the kernel refuses to arm a watch that it granted before.
 const RETRY: Duration = Duration::from_secs(1);
@@ -239,7 +242,10 @@ impl Terminals {
             watched.tell_output(now, signals);
         }
         match armed {
-            Ok(()) if is_busy => self.schedule(id, now + REARM),
+            Ok(()) if is_busy => {
+                let round = if watched.habit == LONGEST_HABIT { REARM_HABITUAL } else { REARM };
+                self.schedule(id, now + round);
+            }
             Ok(()) => self.leave_patient(id),
             Err(error) => {
                 tracing::warn!(%error, tty = %watched.path.display(), "cannot watch a terminal again; will retry");

@@ -139,6 +139,10 @@ impl Watcher for LinuxWatcher {
         self.shared.tables().places.watch(&self.shared.inotify, Kind::Dir, token, path)
     }
 
+    fn watch_contents(&self, token: Token, path: &Path) -> io::Result<()> {
+        self.shared.tables().places.watch(&self.shared.inotify, Kind::Contents, token, path)
+    }
+
     fn forget(&self, token: Token) {
         let mut tables = self.shared.tables();
         tables.terminals.forget(&self.shared.inotify, token);

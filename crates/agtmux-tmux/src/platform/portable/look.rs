@@ -35,6 +35,7 @@ pub(super) enum Watched {
     Process { pid: u32, start: Option<u64> },
     File { path: PathBuf, look: FileLook },
     Dir { path: PathBuf, look: DirLook },
+    Contents { path: PathBuf, look: ContentsLook },
 }
 
 pub(super) enum Change {
@@ -56,6 +57,10 @@ impl Watched {
         Ok(Self::Dir { path: path.into(), look: DirLook::at(path)? })
     }
 
+    pub(super) fn contents(path: &Path) -> io::Result<Self> {
+        Ok(Self::Contents { path: path.into(), look: ContentsLook::at(path)? })
+    }
+
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Terminal { terminal, .. }, Self::Terminal { terminal: other, .. }) => terminal.is(other),
@@ -63,7 +68,8 @@ impl Watched {
                 (pid, start) == (other_pid, other_start)
             }
             (Self::File { path, .. }, Self::File { path: other, .. }) => path == other,
-            (Self::Dir { path, .. }, Self::Dir { path: other, .. }) => path == other,
+            (Self::Dir { path, .. }, Self::Dir { path: other, .. })
+            | (Self::Contents { path, .. }, Self::Contents { path: other, .. }) => path == other,
             _ => false,
         }
     }
@@ -83,6 +89,7 @@ impl Watched {
             }
             Self::File { path, look } => compare(look, FileLook::at(path)),
             Self::Dir { path, look } => compare(look, DirLook::at(path)),
+            Self::Contents { path, look } => compare(look, ContentsLook::at(path)),
         }
     }
 }
@@ -140,5 +147,25 @@ impl DirLook {
             std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
         names.sort_unstable();
         Ok(Self { modified: (metadata.mtime(), metadata.mtime_nsec()), names })
+    }
+}
+
+/// Each file by its name, length and time.
+#[derive(PartialEq, Eq)]
+pub(super) struct ContentsLook {
+    files: Vec<(OsString, u64, (i64, i64))>,
+}
+
+impl ContentsLook {
+    fn at(path: &Path) -> io::Result<Self> {
+        let look = |entry: io::Result<std::fs::DirEntry>| -> io::Result<_> {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            Ok((entry.file_name(), metadata.len(), (metadata.mtime(), metadata.mtime_nsec())))
+        };
+        // One that went while it was looked at will be missing next time.
+        let mut files: Vec<_> = std::fs::read_dir(path)?.filter_map(|entry| look(entry).ok()).collect();
+        files.sort_unstable();
+        Ok(Self { files })
     }
 }

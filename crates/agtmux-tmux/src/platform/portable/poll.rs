@@ -137,6 +137,11 @@ impl Watcher for PollingWatcher {
         Ok(())
     }
 
+    fn watch_contents(&self, token: Token, path: &Path) -> io::Result<()> {
+        self.shared.insert(token, Kind::Dir, Watched::contents(path)?);
+        Ok(())
+    }
+
     fn forget(&self, token: Token) {
         self.shared.watched().retain(|&(other, _), _| other != token);
         self.shared.signals.discard(token);

@@ -1,5 +1,6 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,10 @@ impl ProcessTable for Ps {
     }
 
     fn cwd(&self, _pid: u32) -> Option<PathBuf> {
+        None
+    }
+
+    fn variable(&self, _pid: u32, _name: &str) -> Option<OsString> {
         None
     }
 

@@ -1,38 +1,239 @@
-//! Shell scripts that look like agents from outside: their names, a title and a little output.
+//! Shell scripts that look like agents from outside: their names, their titles and their screens. They walk through what
+//! agents do, each from another point on.
 
+use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-pub(super) struct Script {
-    pub(super) name: &'static str,
-    pub(super) window: &'static str,
-    pub(super) title: &'static str,
-    says: &'static str,
+use agtmux_core::state::State;
+
+/// One thing that an agent does.
+pub(super) struct Scene {
+    pub(super) state: State,
+    title: &'static str,
+    screen: (&'static str, &'static str),
+    /// What its hook tells, for what no screen shows.
+    tells: Option<&'static str>,
+    seconds: u32,
 }
 
-pub(super) const SCRIPTS: &[Script] = &[
-    Script { name: "claude", window: "api", title: "Fix the login test", says: "Reading src/login.rs" },
-    Script { name: "codex", window: "api", title: "Add rate limits", says: "Running cargo test" },
-    Script { name: "gemini", window: "web", title: "Translate the docs", says: "Writing docs/de.md" },
+pub(super) struct Script {
+    /// The name of its program.
+    pub(super) name: &'static str,
+    agent: &'static str,
+    pub(super) scenes: &'static [Scene],
+}
+
+/// A pane, and with which scene its script begins.
+pub(super) struct Pane {
+    pub(super) window: &'static str,
+    pub(super) script: &'static Script,
+    pub(super) first: usize,
+}
+
+macro_rules! screen {
+    ($name:literal) => {
+        ($name, include_str!(concat!("scenes/", $name)))
+    };
+}
+
+const CLAUDE: Script = Script {
+    name: "claude",
+    agent: "claude",
+    scenes: &[
+        Scene {
+            state: State::WaitingApproval,
+            title: "✳ Fix the login test",
+            screen: screen!("claude-approval.txt"),
+            tells: None,
+            seconds: 12,
+        },
+        Scene {
+            state: State::Running,
+            title: "✳ Fix the login test",
+            screen: screen!("claude-running.txt"),
+            tells: None,
+            seconds: 6,
+        },
+        Scene {
+            state: State::Completed,
+            title: "✳ Fix the login test",
+            screen: screen!("claude-idle.txt"),
+            tells: Some("completed"),
+            seconds: 10,
+        },
+    ],
+};
+
+const CODEX: Script = Script {
+    name: "codex",
+    agent: "codex",
+    scenes: &[
+        Scene {
+            state: State::Running,
+            title: "⠋ Add rate limits | api",
+            screen: screen!("codex-running.txt"),
+            tells: None,
+            seconds: 8,
+        },
+        Scene {
+            state: State::WaitingInput,
+            title: "[ ! ] Action Required | Add rate limits | api",
+            screen: screen!("codex-question.txt"),
+            tells: None,
+            seconds: 10,
+        },
+        Scene {
+            state: State::Completed,
+            title: "Add rate limits | api",
+            screen: screen!("codex-idle.txt"),
+            tells: Some("completed"),
+            seconds: 9,
+        },
+    ],
+};
+
+const GEMINI: Script = Script {
+    name: "gemini",
+    agent: "gemini",
+    scenes: &[
+        Scene {
+            state: State::Idle,
+            title: "◇  Ready (web)",
+            screen: screen!("gemini-idle.txt"),
+            tells: Some("idle"),
+            seconds: 9,
+        },
+        Scene {
+            state: State::Running,
+            title: "✦  Working… (web)",
+            screen: screen!("gemini-running.txt"),
+            tells: None,
+            seconds: 11,
+        },
+        Scene {
+            state: State::Error,
+            title: "◇  Ready (web)",
+            screen: screen!("gemini-idle.txt"),
+            tells: Some("error"),
+            seconds: 8,
+        },
+    ],
+};
+
+const CURSOR: Script = Script {
+    name: "cursor-agent",
+    agent: "cursor",
+    scenes: &[Scene { state: State::Unknown, title: "", screen: screen!("other.txt"), tells: None, seconds: 60 }],
+};
+
+pub(super) const SCRIPTS: [&Script; 4] = [&CLAUDE, &CODEX, &GEMINI, &CURSOR];
+
+/// All seven states are there from the beginning.
+pub(super) const PANES: &[Pane] = &[
+    Pane { window: "api", script: &CLAUDE, first: 0 },
+    Pane { window: "api", script: &CODEX, first: 0 },
+    Pane { window: "web", script: &GEMINI, first: 0 },
+    Pane { window: "web", script: &CLAUDE, first: 2 },
+    Pane { window: "infra", script: &CODEX, first: 1 },
+    Pane { window: "infra", script: &GEMINI, first: 2 },
+    Pane { window: "infra", script: &CURSOR, first: 0 },
 ];
 
 /// They end by themselves when the demo is gone, however it went.
-pub(super) fn write(dir: &Path, demo: u32) -> io::Result<()> {
+pub(super) fn write(dir: &Path, agtmux: &Path, demo: u32) -> io::Result<()> {
     for script in SCRIPTS {
+        for scene in script.scenes {
+            fs::write(dir.join(scene.screen.0), scene.screen.1)?;
+        }
         let path = dir.join(script.name);
-        let text = format!(
-            "#!/bin/sh\n\
-             printf '\\033]2;{title}\\033\\\\'\n\
-             printf 'This is the agtmux demo: no real {name} runs here.\\n\\n{says} '\n\
-             while kill -0 {demo} 2>/dev/null; do\n  sleep 2\n  printf '.'\ndone\n",
-            title = script.title,
-            name = script.name,
-            says = script.says,
-        );
-        fs::write(&path, text)?;
+        fs::write(&path, script.text(dir, agtmux, demo))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
+}
+
+impl Script {
+    fn text(&self, dir: &Path, agtmux: &Path, demo: u32) -> String {
+        let mut scenes = String::new();
+        for (n, scene) in self.scenes.iter().enumerate() {
+            let (title, screen) = (quoted(scene.title), quoted(scene.screen.0));
+            let tells = scene.tells.map(|word| format!("tell {word}; ")).unwrap_or_default();
+            let _ = writeln!(scenes, "    {n}) show {screen} {title}; {tells}wait_for {};;", scene.seconds);
+        }
+        format!(
+            r#"#!/bin/sh
+# The agtmux demo: no real {name} runs here.
+show() {{
+  printf '\033]2;%s\033\\\033[2J\033[H' "$2"
+  cat {dir}/"$1"
+}}
+tell() {{
+  {agtmux} hook {agent} "$1" </dev/null
+}}
+wait_for() {{
+  left=$1
+  while [ "$left" -gt 0 ]; do
+    kill -0 {demo} 2>/dev/null || exit 0
+    sleep 1
+    left=$((left - 1))
+  done
+}}
+scene=$1
+while :; do
+  case $scene in
+{scenes}  esac
+  scene=$(((scene + 1) % {count}))
+done
+"#,
+            name = self.name,
+            agent = self.agent,
+            dir = quoted(&dir.to_string_lossy()),
+            agtmux = quoted(&agtmux.to_string_lossy()),
+            count = self.scenes.len(),
+        )
+    }
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use agtmux_agents::{Registry, SavedScreen, judge};
+
+    use super::*;
+
+    #[test]
+    fn all_seven_states_are_shown() {
+        let states: BTreeSet<State> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state).collect();
+        assert_eq!(states.len(), State::ALL.len());
+    }
+
+    #[test]
+    fn each_screen_shows_what_it_is_meant_to() {
+        for script in SCRIPTS {
+            for scene in script.scenes {
+                let saved = SavedScreen {
+                    text: scene.screen.1.as_bytes(),
+                    title: Some(scene.title),
+                    command: Some(script.name),
+                };
+                let judged = judge(Registry::builtin(), script.agent, &saved).state;
+                // How a turn ended is told by the hook; the screen is at rest.
+                let shown = if scene.tells.is_some() { State::Idle } else { scene.state };
+                assert_eq!(judged, shown, "{} {}", script.name, scene.screen.0);
+            }
+        }
+    }
+
+    #[test]
+    fn quotes_survive_the_shell() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
 }

@@ -9,13 +9,13 @@ use agtmux_api::config::Config;
 use agtmux_api::paths::Paths;
 use tempfile::TempDir;
 
-use super::scripts::{self, SCRIPTS, Script};
+use super::scripts::{self, PANES, Pane};
 use crate::error::{CliError, Exit};
 use crate::message::Message;
 
 const SESSION: &str = "demo";
-const TITLES_WITHIN: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const SHOWN_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 const KEPT_FROM_OUTSIDE: [&str; 3] = ["TMUX", "TMUX_PANE", "AGTMUX_NO_AUTOSTART"];
 
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl World {
         for sub in ["bin", "tmux", "state"] {
             std::fs::create_dir(world.dir.path().join(sub)).map_err(fault)?;
         }
-        scripts::write(&world.dir.path().join("bin"), std::process::id()).map_err(fault)?;
+        scripts::write(&world.dir.path().join("bin"), &world.exe, std::process::id()).map_err(fault)?;
         world.write_config().map_err(fault)?;
-        world.start_panes()?;
-        world.await_titles()?;
         world.start_daemon()?;
+        world.start_panes()?;
+        world.await_states()?;
         Ok(world)
     }
 
@@ -87,38 +87,44 @@ impl World {
     }
 
     fn start_panes(&self) -> Result<(), CliError> {
-        let size = ["-x", "160", "-y", "48"];
+        // High enough for every screen after the window was split a few times.
+        let size = ["-x", "120", "-y", "160"];
         let mut last_window = None;
-        for script in SCRIPTS {
-            let mut args: Vec<&str> = match last_window.replace(script.window) {
-                None => [&["new-session", "-d", "-s", SESSION, "-n", script.window], &size[..]].concat(),
-                Some(window) if window == script.window => vec!["split-window", "-d", "-t", "=demo:"],
-                Some(_) => vec!["new-window", "-t", "=demo:", "-n", script.window],
+        for pane in PANES {
+            let mut args: Vec<&str> = match last_window.replace(pane.window) {
+                None => [&["new-session", "-d", "-s", SESSION, "-n", pane.window], &size[..]].concat(),
+                Some(window) if window == pane.window => vec!["split-window", "-d", "-t", "=demo:"],
+                Some(_) => vec!["new-window", "-t", "=demo:", "-n", pane.window],
             };
             args.push("--");
-            self.start_pane(&args, script)?;
+            self.start_pane(&args, pane)?;
         }
         // One pane without an agent, for `--all`.
         let shell = ["split-window", "-d", "-t", "=demo:", "--", "/bin/sh"].map(OsStr::new);
         self.tmux(&shell).map(|_| ())
     }
 
-    fn start_pane(&self, args: &[&str], script: &Script) -> Result<(), CliError> {
-        let program = self.dir.path().join("bin").join(script.name);
+    fn start_pane(&self, args: &[&str], pane: &Pane) -> Result<(), CliError> {
+        let program = self.dir.path().join("bin").join(pane.script.name);
+        let first = pane.first.to_string();
         let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
-        args.push(program.as_os_str());
+        args.extend([program.as_os_str(), OsStr::new(&first)]);
         self.tmux(&args).map(|_| ())
     }
 
-    /// Once a script has set its title it is what it pretends to be, and the daemon's first look sees it.
-    fn await_titles(&self) -> Result<(), CliError> {
-        let list = ["list-panes", "-a", "-F", "#{pane_title}"].map(OsStr::new);
-        let deadline = Instant::now() + TITLES_WITHIN;
+    /// Nobody wants to see how the first looks at the demo come in.
+    fn await_states(&self) -> Result<(), CliError> {
+        let mut wanted: Vec<&str> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state.as_str()).collect();
+        wanted.sort_unstable();
+        let deadline = Instant::now() + SHOWN_WITHIN;
         loop {
-            let titles = self.tmux(&list)?.stdout;
-            let titles = String::from_utf8_lossy(&titles);
-            let all_there = SCRIPTS.iter().all(|script| titles.lines().any(|title| title == script.title));
-            if all_there || Instant::now() >= deadline {
+            let listed = self.agtmux(&["list", "panes", "--json"]).stderr(Stdio::null()).output();
+            let listed = listed.map_err(|error| CliError::io("look at the demo", error))?.stdout;
+            let listing: serde_json::Value = serde_json::from_slice(&listed).unwrap_or_default();
+            let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let mut shown: Vec<&str> = items.iter().filter_map(|item| item["state"].as_str()).collect();
+            shown.sort_unstable();
+            if shown == wanted || Instant::now() >= deadline {
                 return Ok(());
             }
             std::thread::sleep(LOOK_EVERY);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use agtmux_agents::Registry;
-use agtmux_agents::screen::{Judgement, SavedScreen, judge};
+use agtmux_agents::{Judgement, Registry, SavedScreen, judge};
+use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 
 use super::ExplainArgs;
@@ -28,18 +28,29 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
-    let judgement = judge(agent, &screen);
+    let judgement = judge(Registry::builtin(), agent, &screen);
     if args.json {
         let json = serde_json::to_vec(&judgement).map_err(|error| CliError::io("write JSON", error))?;
         output::line(&json)?;
     } else {
-        output::line(told(&judgement).as_bytes())?;
+        output::lines(&told(&judgement))?;
     }
     Ok(Exit::Ok)
 }
 
-fn told(judgement: &Judgement) -> String {
+fn told(judgement: &Judgement) -> Vec<String> {
     let sure = if judgement.conclusive { "conclusive" } else { "not conclusive" };
-    let rule = judgement.rule.as_deref().unwrap_or("no rule");
-    sanitize::for_terminal(&format!("{} {} · {sure} · {rule}", judgement.agent_type, judgement.state))
+    let version = judgement.rule_version.map(|version| format!(" v{version}")).unwrap_or_default();
+    let rule = judgement.rule.as_deref().map_or("no rule".into(), |rule| format!("rule {rule}{version}"));
+    let mut lines = vec![format!("{} {} · {sure} · {rule}", judgement.agent_type, judgement.state)];
+    lines.extend(judgement.evidence.as_ref().map(|evidence| format!("evidence: {evidence}")));
+    lines.extend(judgement.dialog.iter().flat_map(asked));
+    lines.iter().map(|line| sanitize::for_terminal(line)).collect()
+}
+
+fn asked(dialog: &Dialog) -> Vec<String> {
+    let mut lines = vec![format!("asks for {}: {}", dialog.kind, dialog.question)];
+    lines.extend(dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  about {line}")));
+    lines.extend(dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label)));
+    lines
 }

@@ -1,0 +1,91 @@
+//! What an agent's manifest amounts to.
+
+use std::collections::BTreeSet;
+
+use agtmux_core::evidence::{DialogKind, Source, Stand};
+use agtmux_core::state::State;
+
+use crate::manifest::{CONTRACT, Manifest};
+
+/// One agent that can be understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adapter {
+    pub name: String,
+    pub contract: u32,
+    /// Of its rules.
+    pub version: u32,
+    pub capabilities: Capabilities,
+    /// Where its evidence comes from.
+    pub sources: BTreeSet<Source>,
+    /// Whether its rules were seen to be right on the agent itself, or come from its documentation.
+    pub measured: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It tells of itself.
+    pub event_driven: bool,
+    /// Some of what it does is seen on its screen only.
+    pub polling_required: bool,
+    pub supports_waiting_approval: bool,
+    pub supports_waiting_input: bool,
+    pub supports_completed: bool,
+}
+
+impl Adapter {
+    pub(crate) fn of(manifest: &Manifest) -> Self {
+        let shown = manifest.screen.iter().map(|rule| rule.state);
+        let titled = manifest.title.iter().map(|rule| rule.state);
+        let asked = manifest.dialog.iter().map(|rule| Stand::Asks(rule.kind));
+        let told = manifest.event.iter().flat_map(|rule| rule.stands());
+        let states: BTreeSet<State> = shown.chain(titled).chain(asked.chain(told).filter_map(Stand::state)).collect();
+        let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
+        sources.insert(Source::Process);
+        sources.extend((!manifest.screen.is_empty()).then_some(Source::Screen));
+        sources.extend((!manifest.title.is_empty()).then_some(Source::Title));
+        let asks = |kind| Stand::Asks(kind).state().is_some_and(|state| states.contains(&state));
+        Self {
+            name: manifest.name.to_string(),
+            contract: CONTRACT,
+            version: manifest.version,
+            capabilities: Capabilities {
+                event_driven: !manifest.event.is_empty(),
+                polling_required: !manifest.screen.is_empty(),
+                supports_waiting_approval: asks(DialogKind::Approval),
+                supports_waiting_input: asks(DialogKind::Input),
+                supports_completed: states.contains(&State::Completed),
+            },
+            sources,
+            measured: manifest.measured,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Registry;
+
+    #[test]
+    fn the_three_that_tell_of_themselves_support_everything() {
+        for name in ["claude", "codex", "gemini"] {
+            let adapter = Registry::builtin().adapters().find(|a| a.name == name).expect("is known");
+            let Capabilities {
+                event_driven,
+                polling_required,
+                supports_waiting_approval,
+                supports_waiting_input,
+                supports_completed,
+            } = adapter.capabilities;
+            assert!(event_driven && polling_required, "{name}");
+            assert!(supports_waiting_approval && supports_waiting_input && supports_completed, "{name}");
+            assert!(adapter.sources.contains(&Source::Hook) && adapter.measured, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_was_only_read_about_is_said_to_be_so() {
+        let read: Vec<String> = Registry::builtin().adapters().filter(|a| !a.measured).map(|a| a.name).collect();
+        assert_eq!(read, ["cursor"]);
+    }
+}

@@ -1,0 +1,127 @@
+//! The options of a dialog, however they are written.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use agtmux_core::dialog::DialogOption;
+use regex::Regex;
+
+use super::dialog::Line;
+
+/// More rows between two options are no description of one.
+const LONGEST_DESCRIPTION: usize = 8;
+const HIGHEST_LIST: usize = 60;
+/// The rows that may stand between a list and the hint below it.
+const LONGEST_GAP: usize = 8;
+
+static NUMBERED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("is a constant"));
+/// What says whether an option is taken, not what it is.
+static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("is a constant"));
+
+pub(super) struct Found {
+    pub(super) options: Vec<DialogOption>,
+    /// The rows that hold them.
+    pub(super) lines: Range<usize>,
+    /// What stands before the first of them in its row.
+    pub(super) lead: String,
+}
+
+/// Rows `1. Yes`, counted down from the last one above `end`.
+pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, described: bool) -> Option<Found> {
+    let mut found: Vec<(usize, u32, String, usize)> = Vec::new();
+    let mut marked = 0;
+    let mut gap = 0;
+    let mut scrolled = false;
+    for at in (end.saturating_sub(HIGHEST_LIST)..end).rev() {
+        let Some(parts) = NUMBERED.captures(lines[at].text) else {
+            gap += usize::from(lines[at].has_text());
+            if gap > if found.is_empty() { LONGEST_GAP } else { LONGEST_DESCRIPTION } {
+                return None;
+            }
+            continue;
+        };
+        let n: u32 = parts[2].parse().ok()?;
+        // A numbered list in the description of an option, or in the question.
+        if found.last().is_some_and(|(_, above, ..)| n + 1 != *above) {
+            gap += 1;
+            continue;
+        }
+        gap = 0;
+        marked += usize::from(marker.is_some_and(|marker| marker.is_match(parts[1].trim_end())));
+        let column = lines[at].text[..parts.get(3)?.start()].chars().count();
+        found.push((at, n, parts[3].to_owned(), column));
+        // What is above is not on screen.
+        scrolled = parts[1].contains('↑');
+        if n == 1 || scrolled {
+            break;
+        }
+    }
+    found.reverse();
+    if (found.first()?.1 != 1 && !scrolled) || (marker.is_some() && marked != 1) {
+        return None;
+    }
+    let mut last_line = found.last()?.0;
+    let mut options = Vec::with_capacity(found.len());
+    for (index, (at, n, label, column)) in found.iter().enumerate() {
+        let next = found.get(index + 1).map_or(end, |next| next.0);
+        let rest: Vec<&Line<'_>> =
+            lines[at + 1..next].iter().take_while(|l| l.has_text() && l.indent() >= *column).collect();
+        last_line = at + rest.len();
+        let mut label = label.clone();
+        if !described {
+            rest.iter().for_each(|line| label.extend([" ", line.text.trim()]));
+        }
+        options.push(DialogOption { n: *n, label: cleaned(&label) });
+    }
+    Some(Found { options, lines: found[0].0..last_line + 1, lead: String::new() })
+}
+
+/// Rows around the marked one that begin in its column.
+pub(super) fn listed(lines: &[Line<'_>], end: usize, marker: &Regex) -> Option<Found> {
+    let from = end.saturating_sub(HIGHEST_LIST);
+    let (at, column) = (from..end).rev().find_map(|at| Some((at, marked_column(lines[at].text, marker)?)))?;
+    let belongs = |line: &&Line<'_>| line.has_text() && line.indent() >= column;
+    let above = lines[from..at].iter().rev().take_while(belongs).count();
+    let below = lines[at + 1..end].iter().take_while(belongs).count();
+    let rows = at - above..at + below + 1;
+    let mut labels: Vec<String> = Vec::new();
+    for row in rows.clone() {
+        let text: String = lines[row].text.chars().skip(column).collect();
+        match labels.last_mut() {
+            Some(label) if text.starts_with(' ') => label.extend([" ", text.trim()]),
+            _ => labels.push(text),
+        }
+    }
+    let options = (1..).zip(labels).map(|(n, label)| DialogOption { n, label: cleaned(&label) }).collect::<Vec<_>>();
+    (options.len() > 1 && lines[at + below + 1..end].iter().filter(|l| l.has_text()).count() <= LONGEST_GAP)
+        .then_some(Found { options, lines: rows, lead: String::new() })
+}
+
+/// The column where the text behind a marker begins.
+fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
+    let trimmed = text.trim_start();
+    let sign = trimmed.chars().next()?;
+    let rest = &trimmed[sign.len_utf8()..];
+    let label = rest.trim_start();
+    let up_to_sign = &text[..text.len() - rest.len()];
+    let is_marked = marker.is_match(up_to_sign) && rest.starts_with(' ') && !label.is_empty();
+    is_marked.then(|| text[..text.len() - label.len()].chars().count())
+}
+
+/// The last row with several of them.
+pub(super) fn inline(lines: &[Line<'_>], end: usize, each: &Regex) -> Option<Found> {
+    let from = end.saturating_sub(LONGEST_GAP);
+    let at = (from..end).rev().find(|at| each.find_iter(lines[*at].text).nth(1).is_some())?;
+    let text = lines[at].text;
+    let lead = text[..each.find(text)?.start()].trim().to_owned();
+    let labels = each.find_iter(text).map(|found| found.as_str().trim().to_owned());
+    let options = (1..).zip(labels).map(|(n, label)| DialogOption { n, label }).collect();
+    Some(Found { options, lines: at..at + 1, lead })
+}
+
+/// The label alone: descriptions may stand beside it, in a column of their own.
+fn cleaned(label: &str) -> String {
+    let alone = label.split("  ").next().unwrap_or(label).trim();
+    TICK.replace_all(alone, "").trim().to_owned()
+}

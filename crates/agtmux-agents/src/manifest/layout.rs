@@ -1,0 +1,72 @@
+//! Where an agent's screen has its parts.
+
+use regex::Regex;
+use serde::Deserialize;
+
+use super::pattern::{compile, compile_all, compile_some};
+
+#[derive(Deserialize)]
+pub(super) struct Written {
+    top: Option<String>,
+    prompt: String,
+    #[serde(default)]
+    gap: usize,
+    bottom: Option<String>,
+    foot: Option<String>,
+    footer: usize,
+    not_below: Option<String>,
+    entry: Option<String>,
+    user: Option<String>,
+    dialog: Option<String>,
+    label: Option<String>,
+    #[serde(default)]
+    ghost: Vec<String>,
+}
+
+/// How the input box is found, and what is around it. Patterns see one row each.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The row above the box.
+    pub(crate) top: Option<Regex>,
+    /// The first row in the box, without a frame. Its group `sign` is not typed.
+    pub(crate) prompt: Regex,
+    /// So many rows with text may stand between the top and the prompt.
+    pub(crate) gap: usize,
+    /// The row below the box. Without one, the box ends at the first blank row, or where the foot begins.
+    pub(crate) bottom: Option<Regex>,
+    /// A row that must be below the box.
+    pub(crate) foot: Option<Regex>,
+    /// At most so many rows with text are below the box.
+    pub(crate) footer: usize,
+    /// A row that is never below the box: where it is, the box is an old one.
+    pub(crate) not_below: Option<Regex>,
+    /// A row that begins an entry of the transcript.
+    pub(crate) entry: Option<Regex>,
+    /// A row that begins what the user said.
+    pub(crate) user: Option<Regex>,
+    /// The row above a dialog.
+    pub(crate) dialog: Option<Regex>,
+    /// A row in the box that is not typed.
+    pub(crate) label: Option<Regex>,
+    /// What stands in the box while nothing is typed, for captures that do not tell how text looks.
+    pub(crate) ghost: Vec<Regex>,
+}
+
+impl Layout {
+    pub(super) fn compile(written: Written) -> Result<Self, String> {
+        Ok(Self {
+            top: compile_some("'layout.top'", written.top.as_deref())?,
+            prompt: compile("'layout.prompt'", &written.prompt)?,
+            gap: written.gap,
+            bottom: compile_some("'layout.bottom'", written.bottom.as_deref())?,
+            foot: compile_some("'layout.foot'", written.foot.as_deref())?,
+            footer: written.footer,
+            not_below: compile_some("'layout.not_below'", written.not_below.as_deref())?,
+            entry: compile_some("'layout.entry'", written.entry.as_deref())?,
+            user: compile_some("'layout.user'", written.user.as_deref())?,
+            dialog: compile_some("'layout.dialog'", written.dialog.as_deref())?,
+            label: compile_some("'layout.label'", written.label.as_deref())?,
+            ghost: compile_all("'layout.ghost'", &written.ghost)?,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! One agent, described as data.
+
+mod answers;
+mod dialog;
+mod layout;
+mod pattern;
+mod process;
+mod screen;
+mod status_file;
+mod title;
+
+use agtmux_core::ids::AgentType;
+use serde::Deserialize;
+
+use crate::native::{EventRule, NativeRules};
+
+pub use answers::{AnswerKeys, OptionKeys};
+pub(crate) use dialog::{Choices, DialogRule};
+pub(crate) use layout::Layout;
+pub(crate) use process::{ProcessRules, Strength};
+pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
+pub use status_file::StatusFile;
+pub(crate) use title::TitleRule;
+
+/// The version of the manifests' language that this build reads.
+pub const CONTRACT: u32 = 1;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    #[error("{file}: {source}")]
+    Syntax { file: String, source: Box<toml::de::Error> },
+    #[error(
+        "{file}: written for contract {found}, this build reads contract {CONTRACT}; update agtmux or the manifest"
+    )]
+    Contract { file: String, found: u32 },
+    #[error("{file}: {problem}")]
+    Invalid { file: String, problem: String },
+    #[error("{file}: there is already an agent named '{name}'")]
+    Duplicate { file: String, name: AgentType },
+}
+
+/// Read first: another contract may give the same keys other meanings.
+#[derive(Deserialize)]
+struct Header {
+    contract: u32,
+}
+
+/// As it is written. Rules are compiled from it, so that a mistake can be told with the name of its rule.
+#[derive(Deserialize)]
+struct Written {
+    #[serde(rename = "contract")]
+    _contract: u32,
+    name: AgentType,
+    #[serde(default = "first_version")]
+    version: u32,
+    #[serde(default = "yes")]
+    measured: bool,
+    process: ProcessRules,
+    layout: Option<layout::Written>,
+    #[serde(default)]
+    screen: Vec<screen::Written>,
+    #[serde(default)]
+    title: Vec<title::Written>,
+    #[serde(default)]
+    dialog: Vec<dialog::Written>,
+    #[serde(default)]
+    answers: answers::Written,
+    #[serde(default)]
+    native: NativeRules,
+    #[serde(default)]
+    event: Vec<EventRule>,
+    #[serde(default)]
+    status_file: Option<StatusFile>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+#[derive(Debug)]
+pub(crate) struct Manifest {
+    pub(crate) name: AgentType,
+    /// Of the rules: it is kept with each judgement, so that an old one can be told from a new one.
+    pub(crate) version: u32,
+    /// Whether the rules were seen to be right on the agent itself, or come from its documentation.
+    pub(crate) measured: bool,
+    pub(crate) process: ProcessRules,
+    pub(crate) layout: Option<Layout>,
+    /// The strongest first.
+    pub(crate) screen: Vec<ScreenRule>,
+    pub(crate) title: Vec<TitleRule>,
+    pub(crate) dialog: Vec<DialogRule>,
+    pub(crate) answers: answers::Answers,
+    /// How to read the agent's own events, and what each says.
+    pub(crate) native: NativeRules,
+    pub(crate) event: Vec<EventRule>,
+    pub(crate) status_file: Option<StatusFile>,
+    /// Keys that this build does not know.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Manifest {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
+        let syntax = |source| ManifestError::Syntax { file: file.into(), source: Box::new(source) };
+        let header: Header = toml::from_str(text).map_err(syntax)?;
+        if header.contract != CONTRACT {
+            return Err(ManifestError::Contract { file: file.into(), found: header.contract });
+        }
+        let mut warnings = Vec::new();
+        let document = toml::Deserializer::parse(text).map_err(syntax)?;
+        let written: Written = serde_ignored::deserialize(document, |key| {
+            // A part that may be missing stands in the path as a question mark.
+            let key = key.to_string().replace(".?", "");
+            warnings.push(format!("{file}: '{key}' is not known to this build and has no effect"));
+        })
+        .map_err(syntax)?;
+        Self::compile(written, warnings).map_err(|problem| ManifestError::Invalid { file: file.into(), problem })
+    }
+
+    fn compile(written: Written, warnings: Vec<String>) -> Result<Self, String> {
+        let name_is_plain = |name: &str| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        };
+        if !name_is_plain(written.name.as_str()) {
+            return Err("'name' must consist of lower case letters, digits and '-'".into());
+        }
+        if let Some(problem) = written.process.problem() {
+            return Err(problem.into());
+        }
+        let files = written.status_file.iter().filter_map(StatusFile::problem);
+        if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(files).next() {
+            return Err(problem);
+        }
+        let manifest = Self {
+            name: written.name,
+            version: written.version,
+            measured: written.measured,
+            process: written.process,
+            layout: written.layout.map(Layout::compile).transpose()?,
+            screen: screen::compile(written.screen)?,
+            title: title::compile(written.title)?,
+            dialog: dialog::compile(written.dialog)?,
+            answers: answers::compile(written.answers)?,
+            native: written.native,
+            event: written.event,
+            status_file: written.status_file,
+            warnings,
+        };
+        match manifest.contradiction() {
+            Some(problem) => Err(problem),
+            None => Ok(manifest),
+        }
+    }
+
+    /// What no part of it can see for itself.
+    fn contradiction(&self) -> Option<String> {
+        let names = || {
+            let screens = self.screen.iter().map(|rule| &rule.name);
+            screens.chain(self.title.iter().map(|rule| &rule.name)).chain(self.dialog.iter().map(|rule| &rule.name))
+        };
+        if let Some((_, twice)) = names().enumerate().find(|(at, name)| names().take(*at).any(|n| n == *name)) {
+            return Some(format!("there are two rules named '{twice}'"));
+        }
+        if self.layout.is_none() && !self.screen.is_empty() {
+            return Some(format!("rule '{}' judges a screen, but there is no [layout]", self.screen[0].name));
+        }
+        let knows = |name: &str| self.dialog.iter().any(|rule| rule.name == name);
+        let stray = self.answers.by_dialog.keys().find(|name| !knows(name));
+        stray.map(|name| format!("'answers.dialogs.{name}' is for a dialog that has no rule"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! How an agent looks in the process table.
+
+use serde::Deserialize;
+
+use crate::command_line::{Invocation, Runs, last_part};
+use crate::glob;
+use crate::process::ProcessFacts;
+
+/// How an agent looks in the process table.
+#[derive(Debug, Deserialize)]
+pub(crate) struct ProcessRules {
+    /// Names of the executable, of `argv[0]`, or that the process gives itself as its title.
+    programs: Vec<String>,
+    /// Paths of executables whose names say nothing.
+    #[serde(default)]
+    executables: Vec<String>,
+    /// Paths of scripts that an interpreter runs.
+    #[serde(default)]
+    scripts: Vec<String>,
+    /// Python modules.
+    #[serde(default)]
+    modules: Vec<String>,
+    /// First words after the program that make it something else than an agent to talk to, such as a server for
+    /// other programs.
+    #[serde(default)]
+    helpers: Vec<Vec<String>>,
+}
+
+/// How sure a match is. What is certain wins over what may be a mere wrapper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Strength {
+    Weak,
+    Direct,
+}
+
+impl ProcessRules {
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        if self.programs.is_empty() {
+            return Some("'process.programs' must name at least one program");
+        }
+        if self.programs.iter().any(|name| name.is_empty() || name.contains('/')) {
+            return Some("'process.programs' are names, not paths: use 'executables' or 'scripts' for those");
+        }
+        // An empty list of words would call every process a helper.
+        self.helpers.iter().any(Vec::is_empty).then_some("'process.helpers' must not hold an empty list")
+    }
+
+    pub(crate) fn judge(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> Option<Strength> {
+        if self.helpers.iter().any(|words| leads_with(invocation.args, words)) {
+            return None;
+        }
+        if self.is_direct(process, invocation) {
+            return Some(Strength::Direct);
+        }
+        self.is_weak(process, invocation).then_some(Strength::Weak)
+    }
+
+    fn is_direct(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
+        let named = [invocation.exe_name, invocation.own_name].into_iter().flatten().any(|name| self.names(name));
+        let at_its_place = || process.exe_path().is_some_and(|path| any_fits(&self.executables, path));
+        let interpreted = || match invocation.runs {
+            Runs::Script(path) => any_fits(&self.scripts, path),
+            Runs::Module(module) => self.modules.iter().any(|m| m.as_bytes() == module),
+            Runs::Itself | Runs::ShellScript(_) => false,
+        };
+        named || at_its_place() || interpreted()
+    }
+
+    /// A shell script of the agent's name, or a process that shows nothing but its short name, which the kernel takes
+    /// from the script's name as well.
+    fn is_weak(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
+        match invocation.runs {
+            Runs::ShellScript(path) => self.names(last_part(path)),
+            _ => process.argv.is_empty() && self.names(process.name),
+        }
+    }
+
+    fn names(&self, name: &[u8]) -> bool {
+        self.programs.iter().any(|program| program.as_bytes() == name)
+    }
+}
+
+fn any_fits(patterns: &[String], path: &[u8]) -> bool {
+    patterns.iter().any(|pattern| glob::fits(pattern, path))
+}
+
+/// Whether the first words that are not options, or options' values, are these. Which options take a value is not
+/// known, so one word after each is allowed to be one.
+fn leads_with(args: &[Vec<u8>], words: &[String]) -> bool {
+    let starts_here = |rest: &[Vec<u8>]| {
+        rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())
+    };
+    let mut after_option = false;
+    for (at, arg) in args.iter().enumerate() {
+        if starts_here(&args[at..]) {
+            return true;
+        }
+        let is_option = arg.starts_with(b"-");
+        if arg == b"--" || !(is_option || after_option) {
+            return false;
+        }
+        after_option = is_option && !arg.contains(&b'=');
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_are_told_by_their_first_words() {
+        let leads = |args: &str, words: &str| {
+            let args: Vec<Vec<u8>> = args.split(' ').map(|a| a.as_bytes().to_vec()).collect();
+            let words: Vec<String> = words.split(' ').map(Into::into).collect();
+            leads_with(&args, &words)
+        };
+        assert!(leads("serve --port 1", "serve"));
+        assert!(leads("-c model=x --verbose serve", "serve"));
+        assert!(leads("mcp serve", "mcp serve"));
+        assert!(leads("--mode rpc", "--mode rpc"));
+        assert!(!leads("mcp", "mcp serve"));
+        assert!(!leads("run explain how we serve", "serve"));
+        assert!(!leads("-- serve", "serve"));
+        assert!(!leads("--flag=1 prompt serve", "serve"));
+    }
+}

@@ -1,0 +1,169 @@
+//! Rules that judge a part of the screen.
+
+use agtmux_core::state::State;
+use regex::Regex;
+use serde::Deserialize;
+
+use super::pattern::{check_name, compile as compile_pattern, compile_all, compile_some};
+
+#[derive(Deserialize)]
+pub(super) struct Written {
+    name: String,
+    region: Region,
+    #[serde(default)]
+    needs: Needs,
+    #[serde(default)]
+    all: Vec<String>,
+    #[serde(default)]
+    any: Vec<String>,
+    #[serde(default)]
+    none: Vec<String>,
+    #[serde(default)]
+    style: Vec<WrittenStyle>,
+    #[serde(default)]
+    absent: Vec<WrittenAbsence>,
+    title: Option<String>,
+    not_title: Option<String>,
+    state: State,
+    #[serde(default = "yes")]
+    conclusive: bool,
+    #[serde(default)]
+    priority: i32,
+}
+
+#[derive(Deserialize)]
+struct WrittenStyle {
+    r#match: String,
+    is: Look,
+}
+
+#[derive(Deserialize)]
+struct WrittenAbsence {
+    region: Region,
+    r#match: String,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A part of the screen. Blank rows are left out of all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Region {
+    Whole,
+    /// The last rows.
+    Bottom,
+    /// Below the input box.
+    Footer,
+    /// In the input box, without ghost text.
+    Box,
+    /// The row above the input box that belongs to it.
+    Rim,
+    /// The last rows above the input box, or of the screen without one.
+    Above,
+    /// The last entry of the transcript.
+    Last,
+    /// From the last thing that the user said.
+    Turn,
+}
+
+impl Region {
+    pub(crate) const COUNT: usize = Self::Turn as usize + 1;
+}
+
+/// What else must be on screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Needs {
+    #[default]
+    Box,
+    NoBox,
+    Nothing,
+}
+
+/// How a piece of text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Look {
+    Bold,
+    Dim,
+    NotDim,
+    Reverse,
+    /// Dim or grey.
+    Faint,
+    NotFaint,
+    /// Neither default nor a shade of grey.
+    Coloured,
+}
+
+/// The pattern, or its first group, must be found with this look. A capture that does not tell looks fits none.
+#[derive(Debug)]
+pub(crate) struct StyleRule {
+    pub(crate) pattern: Regex,
+    pub(crate) is: Look,
+}
+
+#[derive(Debug)]
+pub(crate) struct ScreenRule {
+    pub(crate) name: String,
+    pub(crate) region: Region,
+    pub(crate) needs: Needs,
+    pub(crate) all: Vec<Regex>,
+    pub(crate) any: Vec<Regex>,
+    pub(crate) none: Vec<Regex>,
+    pub(crate) style: Vec<StyleRule>,
+    /// What must not be found in other regions.
+    pub(crate) absent: Vec<(Region, Regex)>,
+    pub(crate) title: Option<Regex>,
+    pub(crate) not_title: Option<Regex>,
+    pub(crate) state: State,
+    pub(crate) conclusive: bool,
+    priority: i32,
+}
+
+pub(super) fn compile(written: Vec<Written>) -> Result<Vec<ScreenRule>, String> {
+    let mut rules = written.into_iter().map(compile_rule).collect::<Result<Vec<_>, _>>()?;
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
+    Ok(rules)
+}
+
+fn compile_rule(written: Written) -> Result<ScreenRule, String> {
+    check_name("rule", &written.name)?;
+    let what = |key: &str| format!("rule '{}': '{key}'", written.name);
+    let style =
+        |s: &WrittenStyle| Ok(StyleRule { pattern: compile_pattern(&what("style.match"), &s.r#match)?, is: s.is });
+    let absence = |a: &WrittenAbsence| Ok((a.region, compile_pattern(&what("absent.match"), &a.r#match)?));
+    let rule = ScreenRule {
+        region: written.region,
+        needs: written.needs,
+        all: compile_all(&what("all"), &written.all)?,
+        any: compile_all(&what("any"), &written.any)?,
+        none: compile_all(&what("none"), &written.none)?,
+        style: written.style.iter().map(style).collect::<Result<_, String>>()?,
+        absent: written.absent.iter().map(absence).collect::<Result<_, String>>()?,
+        title: compile_some(&what("title"), written.title.as_deref())?,
+        not_title: compile_some(&what("not_title"), written.not_title.as_deref())?,
+        state: written.state,
+        conclusive: written.conclusive,
+        priority: written.priority,
+        name: written.name,
+    };
+    match rule.impossible() {
+        Some(why) => Err(format!("rule '{}' {why}", rule.name)),
+        None => Ok(rule),
+    }
+}
+
+impl ScreenRule {
+    fn impossible(&self) -> Option<&'static str> {
+        if self.all.is_empty() && self.any.is_empty() && self.style.is_empty() {
+            return Some("must look for something: give it 'all', 'any' or 'style'");
+        }
+        if self.state == State::Unknown {
+            return Some("must not conclude 'unknown': that is what is left when no rule fits");
+        }
+        let within_box = matches!(self.region, Region::Footer | Region::Box | Region::Rim);
+        (within_box && self.needs != Needs::Box).then_some("can never fit: its region is only there with an input box")
+    }
+}

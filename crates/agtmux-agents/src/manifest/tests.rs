@@ -1,0 +1,106 @@
+use super::*;
+
+const GOOD: &str = "contract = 1\nname = \"x\"\n[process]\nprograms = [\"x\"]\n";
+const LAYOUT: &str = "[layout]\nprompt = '^>'\nfooter = 1\n";
+
+fn error(text: &str) -> String {
+    Manifest::parse("x.toml", text).expect_err("must be refused").to_string()
+}
+
+fn with(rest: &str) -> String {
+    format!("{GOOD}{LAYOUT}{rest}")
+}
+
+#[test]
+fn a_small_manifest_is_enough() {
+    let manifest = Manifest::parse("x.toml", GOOD).expect("good");
+    assert_eq!((manifest.name.as_str(), manifest.version), ("x", 1));
+}
+
+#[test]
+fn mistakes_are_named() {
+    assert!(error("name = \"x\"").contains("contract"));
+    assert!(error(&GOOD.replace("name = \"x\"", "name = \"X y\"")).contains("lower case"));
+    assert!(error(&GOOD.replace("[\"x\"]", "[]")).contains("at least one program"));
+    assert!(error(&GOOD.replace("[\"x\"]", "[\"a/x\"]")).contains("names, not paths"));
+    assert!(error(&format!("{GOOD}helpers = [[]]\n")).contains("empty list"));
+}
+
+#[test]
+fn unknown_keys_are_warned_about() {
+    let text = with(
+        "line = 1\n[[screen]]\nname = 'r'\nregion = 'last'\nall = ['x']\nstate = 'idle'\ncolour = 1\n[answers]\nundo = 1\n",
+    );
+    let warnings = Manifest::parse("x.toml", &text).expect("good").warnings;
+    let about = |key: &str| warnings.iter().filter(|warning| warning.contains(key)).count();
+    assert_eq!((warnings.len(), about("layout.line"), about("screen.0.colour"), about("answers.undo")), (3, 1, 1, 1));
+    assert!(warnings.iter().all(|warning| warning.starts_with("x.toml: ")), "{warnings:?}");
+}
+
+#[test]
+fn another_contract_is_refused_before_its_keys_are_read() {
+    let message = error("contract = 2\nunheard_of = true\n");
+    assert_eq!(message, "x.toml: written for contract 2, this build reads contract 1; update agtmux or the manifest");
+}
+
+#[test]
+fn bad_rules_are_named_with_their_file() {
+    let screen = |rest: &str| with(&format!("[[screen]]\nname = 'r'\nstate = 'idle'\n{rest}\n"));
+    let dialog = |rest: &str| with(&format!("[[dialog]]\nname = 'd'\nkind = 'approval'\n{rest}\n"));
+    let title = |rest: &str| with(&format!("[[title]]\nname = 't'\n{rest}\n"));
+    for (text, expected) in [
+        (screen("region = 'last'\nall = ['(']"), "x.toml: rule 'r': 'all' is no regular expression"),
+        (screen("region = 'last'\nany = ['']"), "x.toml: rule 'r': 'any' is empty"),
+        (screen("region = 'last'\nall = ['\\w{999}{999}']"), "x.toml: rule 'r': 'all' is no regular expression"),
+        (screen("region = 'last'\nnone = ['x']"), "x.toml: rule 'r' must look for something"),
+        (screen("region = 'footer'\nall = ['x']\nneeds = 'no_box'"), "x.toml: rule 'r' can never fit"),
+        (screen("region = 'nowhere'\nall = ['x']"), "unknown variant `nowhere`"),
+        (screen("region = 'last'\nall = ['x']").replace("idle", "unknown"), "x.toml: rule 'r' must not conclude"),
+        (screen("region = 'last'\nall = ['x']").replace("'r'", "'R r'"), "x.toml: rule 'R r': a name has"),
+        (
+            screen("region = 'last'\nall = ['x']").replace(LAYOUT, ""),
+            "x.toml: rule 'r' judges a screen, but there is no",
+        ),
+        (dialog("options = 'inline'\nhint = 'x'"), "x.toml: dialog 'd': 'choices' is needed"),
+        (dialog("options = 'listed'\nhint = 'x'"), "x.toml: dialog 'd': 'marker' is needed"),
+        (dialog("options = 'numbered'"), "x.toml: dialog 'd' would call any list a dialog"),
+        (dialog("options = 'none'\nhead = 'x'"), "x.toml: dialog 'd' has no options: it needs a 'hint'"),
+        (dialog("options = 'numbered'\nhint = '['"), "x.toml: dialog 'd': 'hint' is no regular expression"),
+        (title("match = '*'\nstate = 'idle'"), "x.toml: rule 't': 'match' is no regular expression"),
+        (title("match = 'x'\nstate = 'unknown'"), "x.toml: rule 't' must not conclude"),
+        (
+            title("match = 'x'\nstate = 'idle'")
+                .replace("[[title]]", "[[title]]\nname = 't'\nmatch = 'y'\nstate = 'idle'\n[[title]]"),
+            "x.toml: there are two rules named 't'",
+        ),
+        (with("[answers]\noption = 'left'"), "x.toml: 'answers.option' is '{n}' or 'down', not 'left'"),
+        (with("[answers.dialogs.d]\ndeny = ['n']"), "x.toml: 'answers.dialogs.d' is for a dialog that has no rule"),
+    ] {
+        let message = error(&text);
+        assert!(message.contains(expected), "{message}\nbut expected\n{expected}");
+    }
+}
+
+#[test]
+fn rules_of_higher_priority_come_first() {
+    let rule = |name: &str, priority: i32| {
+        format!("[[screen]]\nname = '{name}'\nregion = 'last'\nall = ['x']\nstate = 'idle'\npriority = {priority}\n")
+    };
+    let text = with(&[rule("a", 0), rule("b", 5), rule("c", 0), rule("d", -1)].concat());
+    let manifest = Manifest::parse("x.toml", &text).expect("good");
+    let order: Vec<&str> = manifest.screen.iter().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(order, ["b", "a", "c", "d"]);
+}
+
+#[test]
+fn a_dialog_answers_as_usual_unless_it_says_otherwise() {
+    let text = with(
+        "[[dialog]]\nname = 'd'\nkind = 'input'\noptions = 'numbered'\nhint = 'x'\n\
+         [answers]\napprove = ['1']\ndeny = ['Escape']\noption = '{n}'\n[answers.dialogs.d]\napprove = []\noption = 'down'\n",
+    );
+    let answers = Manifest::parse("x.toml", &text).expect("good").answers;
+    assert_eq!(answers.to("other").option, Some(OptionKeys::Digits));
+    assert_eq!(answers.to("d").option, Some(OptionKeys::Walk));
+    assert_eq!(answers.to("d").approve, None);
+    assert_eq!(answers.to("d").deny.as_deref(), Some(&["Escape".to_owned()][..]));
+}

@@ -1,0 +1,187 @@
+//! What an agent says of itself: events in, statements out. It takes a memory, because one event alone is often not
+//! enough: which of several questions was answered, whether more prompts are queued.
+
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use agtmux_core::evidence::{DialogKind, Rule, Source, Stand};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(crate) use rule::{EventRule, NativeRules};
+
+use crate::generic;
+use rule::{Closes, at};
+
+/// What is remembered of one runtime between its events.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The agent's own name for its session.
+    pub session: Option<String>,
+    open: Vec<Open>,
+    /// Prompts whose turns have not ended.
+    prompts: u32,
+    /// Said when its time comes, unless something else comes first.
+    held: Option<Held>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Open {
+    key: String,
+    kind: DialogKind,
+    owner: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Held {
+    due: Timestamp,
+    said: Told,
+}
+
+/// One thing that an agent told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    pub source: Source,
+    pub stand: Stand,
+    pub as_of: Timestamp,
+    /// Most likely so, but other things look the same.
+    pub tentative: bool,
+    pub rule: Rule,
+    pub excerpt: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct NativeEvent<'a> {
+    pub source: Source,
+    pub event_type: &'a str,
+    pub payload: &'a Value,
+    pub at: Timestamp,
+}
+
+/// The rules of one agent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) version: u32,
+    pub(crate) native: &'a NativeRules,
+    pub(crate) events: &'a [EventRule],
+}
+
+impl Memory {
+    /// When [`recall`](Self::recall) has something.
+    pub fn due(&self) -> Option<Timestamp> {
+        self.held.as_ref().map(|held| held.due)
+    }
+
+    /// What was held back until now.
+    pub fn recall(&mut self, now: Timestamp) -> Option<Told> {
+        let held = self.held.take_if(|held| held.due <= now)?;
+        self.prompts = 0;
+        Some(held.said)
+    }
+}
+
+impl Reader<'_> {
+    pub(crate) fn reduce(&self, memory: &mut Memory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Told> {
+        let text = |path: &Option<String>| {
+            let found = at(event.payload, path.as_deref()?)?.as_str()?;
+            (!found.is_empty()).then(|| found.to_owned())
+        };
+        if let Some(session) = text(&self.native.session) {
+            memory.session = Some(session);
+        }
+        let session = memory.session.as_deref();
+        let rule = self.events.iter().find(|rule| rule.fits(event.source, event.event_type, event.payload, session));
+        match rule {
+            Some(rule) => self.apply(rule, memory, event, text(&self.native.owner), now),
+            // What is no event of this agent may be a word of those who wrap it.
+            None => generic(event),
+        }
+    }
+
+    fn apply(
+        &self,
+        rule: &EventRule,
+        memory: &mut Memory,
+        event: NativeEvent<'_>,
+        owner: Option<String>,
+        now: Timestamp,
+    ) -> Vec<Told> {
+        let since = rule.since_ms.as_deref().and_then(|path| at(event.payload, path)?.as_i64());
+        let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        let told = |stand| Told {
+            source: event.source,
+            stand,
+            as_of: since.unwrap_or(event.at),
+            tentative: rule.tentative,
+            rule: Rule { name: format!("{}.{}", self.name, event.event_type), version: self.version },
+            excerpt: event.event_type.to_owned(),
+        };
+        let mut all = Vec::new();
+        if let Some(turn) = rule.turn {
+            let said = told(turn.stand());
+            memory.held = None;
+            let hold = rule.hold(memory.prompts > 1);
+            memory.prompts = match turn.stand() {
+                Stand::Running => memory.prompts + u32::from(rule.prompt),
+                _ => memory.prompts.saturating_sub(1),
+            };
+            if hold.is_zero() {
+                all.push(said);
+            } else {
+                memory.held = Some(Held { due: now.checked_add(hold).unwrap_or(now), said });
+            }
+        }
+        all.extend(memory.questions(rule, event.payload, owner).map(told));
+        all.extend(rule.asks.map(|asks| told(asks.stand())));
+        all
+    }
+}
+
+impl Memory {
+    /// What is open after this event, if the event has anything to do with it.
+    fn questions(&mut self, rule: &EventRule, payload: &Value, owner: Option<String>) -> Option<Stand> {
+        let key = || rule.key.iter().map(|path| at(payload, path).unwrap_or(&Value::Null)).collect::<Vec<_>>();
+        let before = self.open.len();
+        match rule.closes {
+            Closes::Nothing => {}
+            Closes::Same => {
+                let key = written(&key());
+                if let Some(found) = self.open.iter().position(|open| open.key == key) {
+                    self.open.remove(found);
+                }
+            }
+            Closes::Own => self.open.retain(|open| open.owner.is_some()),
+            Closes::All => self.open.clear(),
+        }
+        if let Some(kind) = rule.opens {
+            let key = written(&key());
+            self.open.retain(|open| open.key != key);
+            self.open.push(Open { key, kind, owner });
+        }
+        let touched =
+            rule.opens.is_some() || matches!(rule.closes, Closes::Own | Closes::All) || self.open.len() != before;
+        touched.then(|| self.open.last().map_or(Stand::AsksNothing, |open| Stand::Asks(open.kind)))
+    }
+}
+
+/// Payloads may be large; what is kept of them is not.
+fn written(key: &[&Value]) -> String {
+    let text = serde_json::to_string(key).unwrap_or_default();
+    uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string()
+}
+
+/// What anybody may say of an agent.
+pub(crate) fn generic(event: NativeEvent<'_>) -> Vec<Told> {
+    let told = |stand: &Stand| Told {
+        source: event.source,
+        stand: *stand,
+        as_of: event.at,
+        tentative: false,
+        rule: Rule { name: generic::RULE.into(), version: generic::RULE_VERSION },
+        excerpt: event.event_type.to_owned(),
+    };
+    generic::stands(event.event_type).iter().map(told).collect()
+}

@@ -1,0 +1,204 @@
+//! What an agent's own events mean, as data.
+
+use std::collections::BTreeMap;
+
+use agtmux_core::evidence::{DialogKind, Source, Stand};
+use jiff::SignedDuration;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// How to read what an agent says of itself.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct NativeRules {
+    /// Where an event names the agent's session.
+    #[serde(default)]
+    pub(super) session: Option<String>,
+    /// Where an event names the sub-agent that it is about; absent or empty for the agent itself.
+    #[serde(default)]
+    pub(super) owner: Option<String>,
+    /// One process may serve the agents of several panes, and speak from where the first of them is.
+    #[serde(default)]
+    pub(crate) shared_process: bool,
+}
+
+/// One kind of event. The first rule that fits decides; an event that fits none is kept and says nothing.
+#[derive(Debug, Deserialize)]
+pub(crate) struct EventRule {
+    #[serde(default = "hook")]
+    pub(super) source: Source,
+    #[serde(rename = "type")]
+    pub(super) event_type: String,
+    /// Paths into the payload and what must be found there, all of it.
+    #[serde(default)]
+    when: BTreeMap<String, Wanted>,
+    /// Where the payload names its session, which must be the one that is known: side threads have others.
+    #[serde(default)]
+    of_session: Option<String>,
+    #[serde(default)]
+    pub(super) turn: Option<Turn>,
+    /// A question of this kind is open from now on, until an event with the same key closes it.
+    #[serde(default)]
+    pub(super) opens: Option<DialogKind>,
+    #[serde(default)]
+    pub(super) closes: Closes,
+    /// What tells one open question from another.
+    #[serde(default)]
+    pub(super) key: Vec<String>,
+    /// What the source knows of questions as a whole, for one that reports what is instead of what happens.
+    #[serde(default)]
+    pub(super) asks: Option<Asks>,
+    /// A prompt goes in: one more turn that has to end.
+    #[serde(default)]
+    pub(super) prompt: bool,
+    /// It is said only if nothing else about the turn comes within this time.
+    #[serde(default)]
+    hold_ms: u32,
+    /// As before, but only while prompts are queued.
+    #[serde(default)]
+    queued_hold_ms: u32,
+    /// Where the payload tells since when it is so, in milliseconds; the time of the event otherwise.
+    #[serde(default)]
+    pub(super) since_ms: Option<String>,
+    /// Most likely so, but other things look the same.
+    #[serde(default)]
+    pub(super) tentative: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Wanted {
+    /// Something that is not empty is there, or is not.
+    Present(bool),
+    /// This text; with `*` at its end, text that begins with it.
+    Text(String),
+    AnyOf(Vec<String>),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Turn {
+    Running,
+    Completed,
+    Idle,
+    Error,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Closes {
+    #[default]
+    Nothing,
+    /// The question with the same key.
+    Same,
+    /// The agent's own questions, not those of its sub-agents.
+    Own,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Asks {
+    Approval,
+    Input,
+    Nothing,
+}
+
+fn hook() -> Source {
+    Source::Hook
+}
+
+impl EventRule {
+    pub(super) fn fits(&self, source: Source, event_type: &str, payload: &Value, session: Option<&str>) -> bool {
+        let its_own = |path: &String| session.is_some() && at(payload, path).and_then(Value::as_str) == session;
+        self.source == source
+            && self.event_type == event_type
+            && self.of_session.as_ref().is_none_or(its_own)
+            && self.when.iter().all(|(path, wanted)| wanted.fits(at(payload, path)))
+    }
+
+    pub(super) fn hold(&self, queued: bool) -> SignedDuration {
+        let millis = if queued { self.hold_ms.max(self.queued_hold_ms) } else { self.hold_ms };
+        SignedDuration::from_millis(i64::from(millis))
+    }
+
+    pub(crate) fn source(&self) -> Source {
+        self.source
+    }
+
+    /// What it can say.
+    pub(crate) fn stands(&self) -> impl Iterator<Item = Stand> {
+        let turn = self.turn.map(Turn::stand);
+        turn.into_iter().chain(self.opens.map(Stand::Asks)).chain(self.asks.map(Asks::stand))
+    }
+
+    /// A rule that can never say anything is a mistake, unless it is there to keep others from fitting.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let named = |what: &str| Some(format!("the event rule for '{}' {what}", self.event_type));
+        if self.event_type.is_empty() {
+            return Some("an event rule has an empty 'type'".into());
+        }
+        if self.opens.is_some() && self.asks.is_some() {
+            return named("has both 'opens' and 'asks'");
+        }
+        if self.closes == Closes::Same && self.key.is_empty() {
+            return named("closes the same question but has no 'key'");
+        }
+        None
+    }
+}
+
+impl Wanted {
+    fn fits(&self, found: Option<&Value>) -> bool {
+        match self {
+            Self::Present(wanted) => *wanted == found.is_some_and(|value| !is_empty(value)),
+            Self::Text(text) => found.is_some_and(|value| reads(value, text)),
+            Self::AnyOf(texts) => found.is_some_and(|value| texts.iter().any(|text| reads(value, text))),
+        }
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
+    }
+}
+
+fn reads(value: &Value, wanted: &str) -> bool {
+    let Some(text) = value.as_str() else {
+        return serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *value);
+    };
+    match wanted.strip_suffix('*') {
+        Some(beginning) => text.trim_start().starts_with(beginning),
+        None => text == wanted,
+    }
+}
+
+/// `a.b` is the field `b` of the field `a`.
+pub(super) fn at<'v>(payload: &'v Value, path: &str) -> Option<&'v Value> {
+    path.split('.').try_fold(payload, |value, field| value.get(field))
+}
+
+impl Turn {
+    pub(super) fn stand(self) -> Stand {
+        match self {
+            Self::Running => Stand::Running,
+            Self::Completed => Stand::Completed,
+            Self::Idle => Stand::Idle,
+            Self::Error => Stand::Failed,
+        }
+    }
+}
+
+impl Asks {
+    pub(super) fn stand(self) -> Stand {
+        match self {
+            Self::Approval => Stand::Asks(DialogKind::Approval),
+            Self::Input => Stand::Asks(DialogKind::Input),
+            Self::Nothing => Stand::AsksNothing,
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Recorded events of real agents, and what their manifests make of them.
+
+use agtmux_core::evidence::{DialogKind, Source, Stand};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::{Memory, NativeEvent};
+use crate::Registry;
+
+const ASKS: Stand = Stand::Asks(DialogKind::Approval);
+const QUESTION: Stand = Stand::Asks(DialogKind::Input);
+const NOTHING: Stand = Stand::AsksNothing;
+
+/// One agent, event by event.
+struct Story {
+    agent: &'static str,
+    memory: Memory,
+    now: Timestamp,
+}
+
+impl Story {
+    fn of(agent: &'static str) -> Self {
+        Self { agent, memory: Memory::default(), now: Timestamp::from_second(1_000_000).expect("in range") }
+    }
+
+    fn recorded(&self, name: &str) -> Value {
+        let path = format!("{}/evidence/hooks/{}/{name}.json", env!("CARGO_MANIFEST_DIR"), self.agent);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        serde_json::from_str(&text).expect("recorded JSON")
+    }
+
+    /// What a recorded hook payload says.
+    fn hook(&mut self, name: &str) -> Vec<Stand> {
+        let payload = self.recorded(name);
+        self.say(&payload)
+    }
+
+    fn say(&mut self, payload: &Value) -> Vec<Stand> {
+        let event_type = payload["hook_event_name"].as_str().expect("a hook").to_owned();
+        self.event(Source::Hook, &event_type, payload)
+    }
+
+    fn event(&mut self, source: Source, event_type: &str, payload: &Value) -> Vec<Stand> {
+        self.now += SignedDuration::from_millis(10);
+        let event = NativeEvent { source, event_type, payload, at: self.now };
+        let told = Registry::builtin().reduce(self.agent, &mut self.memory, event, self.now);
+        told.into_iter().map(|told| told.stand).collect()
+    }
+
+    fn later(&mut self, millis: i64) -> Option<Stand> {
+        self.now += SignedDuration::from_millis(millis);
+        self.memory.recall(self.now).map(|told| told.stand)
+    }
+}
+
+#[test]
+fn a_turn_of_claude() {
+    let mut claude = Story::of("claude");
+    assert_eq!(claude.hook("SessionStart.startup"), [Stand::Idle, NOTHING]);
+    assert_eq!(claude.hook("UserPromptSubmit"), [Stand::Running, NOTHING]);
+    assert_eq!(claude.hook("PreToolUse"), [Stand::Running]);
+    assert_eq!(claude.hook("PermissionRequest"), [ASKS]);
+    let mut done = claude.recorded("PermissionRequest");
+    done["hook_event_name"] = json!("PostToolUse");
+    assert_eq!(claude.say(&done), [Stand::Running, NOTHING]);
+    assert_eq!(claude.hook("Stop"), [Stand::Completed, NOTHING]);
+    assert_eq!(claude.hook("StopFailure.server_error"), [Stand::Failed, NOTHING]);
+}
+
+#[test]
+fn a_tool_that_ends_does_not_answer_for_another() {
+    let mut claude = Story::of("claude");
+    claude.hook("UserPromptSubmit");
+    claude.hook("PermissionRequest");
+    assert_eq!(claude.hook("PostToolUse"), [Stand::Running], "another tool's end");
+    assert_eq!(claude.hook("PermissionRequest.AskUserQuestion"), [QUESTION]);
+    let mut answered = claude.recorded("PermissionRequest.AskUserQuestion");
+    answered["hook_event_name"] = json!("PostToolUse");
+    assert_eq!(claude.say(&answered), [Stand::Running, ASKS], "the first question is still open");
+}
+
+#[test]
+fn a_turn_that_ends_leaves_the_question_of_a_subagent_open() {
+    let mut claude = Story::of("claude");
+    claude.hook("UserPromptSubmit");
+    let mut request = claude.recorded("PermissionRequest");
+    request["agent_id"] = json!("a5a34f56645410a62");
+    assert_eq!(claude.say(&request), [ASKS]);
+    assert_eq!(claude.hook("Stop.bg"), [Stand::Running, ASKS]);
+    request["hook_event_name"] = json!("PostToolUse");
+    assert_eq!(claude.say(&request), [Stand::Running, NOTHING]);
+}
+
+#[test]
+fn what_goes_on_in_the_background_keeps_a_turn_running() {
+    let mut claude = Story::of("claude");
+    claude.hook("UserPromptSubmit");
+    assert_eq!(claude.hook("Stop.bg"), [Stand::Running, NOTHING]);
+    let mut notified = claude.recorded("UserPromptSubmit");
+    notified["prompt"] = json!("<task-notification>\n<task-id>1</task-id>");
+    assert_eq!(claude.say(&notified), [Stand::Running]);
+    assert_eq!(claude.hook("Stop"), [Stand::Completed, NOTHING]);
+}
+
+#[test]
+fn the_stop_of_a_turn_is_held_back_while_a_prompt_is_queued() {
+    let mut claude = Story::of("claude");
+    claude.hook("UserPromptSubmit");
+    claude.hook("UserPromptSubmit");
+    assert_eq!(claude.hook("Stop"), [NOTHING], "the queued prompt is next");
+    assert_eq!(claude.hook("PreToolUse"), [Stand::Running]);
+    assert_eq!(claude.later(10_000), None, "the next turn has begun");
+    assert_eq!(claude.hook("Stop"), [Stand::Completed, NOTHING]);
+}
+
+#[test]
+fn a_queued_prompt_that_never_came_does_not_hide_the_end() {
+    let mut claude = Story::of("claude");
+    claude.hook("UserPromptSubmit");
+    claude.hook("UserPromptSubmit");
+    claude.hook("Stop");
+    assert_eq!(claude.later(100), None);
+    assert_eq!(claude.later(1_000), Some(Stand::Completed));
+    claude.hook("UserPromptSubmit");
+    assert_eq!(claude.hook("Stop"), [Stand::Completed, NOTHING], "nothing is queued any more");
+}
+
+#[test]
+fn compaction_and_what_is_not_known_say_nothing() {
+    let mut claude = Story::of("claude");
+    for name in ["SessionStart.compact", "PreCompact", "PostCompact", "MessageDisplay", "SubagentStop", "ConfigChange"]
+    {
+        assert_eq!(claude.hook(name), [], "{name}");
+    }
+    assert_eq!(claude.hook("SessionEnd.clear"), []);
+    assert_eq!(claude.hook("Notification.permission_prompt"), [], "it comes six seconds late, perhaps too late");
+}
+
+#[test]
+fn the_status_file_of_claude() {
+    let mut claude = Story::of("claude");
+    let mut status = |status: &str, waiting_for: &str| {
+        let payload = json!({"status": status, "waitingFor": waiting_for, "statusUpdatedAt": 5_000});
+        claude.event(Source::File, "status", &payload)
+    };
+    assert_eq!(status("busy", ""), [Stand::Running, NOTHING]);
+    assert_eq!(status("shell", ""), [Stand::Running, NOTHING]);
+    assert_eq!(status("idle", ""), [Stand::Idle, NOTHING]);
+    assert_eq!(status("waiting", "permission prompt"), [ASKS]);
+    assert_eq!(status("waiting", "input needed"), [QUESTION]);
+    assert_eq!(status("waiting", "dialog open"), [QUESTION]);
+    assert_eq!(status("something new", ""), []);
+}
+
+#[test]
+fn a_status_file_tells_since_when() {
+    let mut memory = Memory::default();
+    let (at, now) = (Timestamp::from_second(90).expect("in range"), Timestamp::from_second(100).expect("in range"));
+    let payload = json!({"status": "busy", "statusUpdatedAt": 80_000});
+    let event = NativeEvent { source: Source::File, event_type: "status", payload: &payload, at };
+    let told = Registry::builtin().reduce("claude", &mut memory, event, now);
+    assert!(told.iter().all(|told| told.as_of == Timestamp::from_second(80).expect("in range")));
+}
+
+#[test]
+fn a_turn_of_codex() {
+    let mut codex = Story::of("codex");
+    assert_eq!(codex.hook("hook.SessionStart"), []);
+    assert_eq!(codex.hook("hook.UserPromptSubmit"), [Stand::Running, NOTHING]);
+    assert_eq!(codex.hook("hook.PreModelRequest"), [Stand::Running]);
+    assert_eq!(codex.hook("hook.PreToolUse"), [Stand::Running]);
+    assert_eq!(codex.hook("hook.PermissionRequest"), [ASKS]);
+    assert_eq!(codex.hook("hook.PostToolUse"), [Stand::Running, NOTHING], "the same command, told with less around it");
+    assert_eq!(codex.hook("hook.PostModelRequest.failed"), [], "it may try again");
+    assert_eq!(codex.hook("hook.Stop"), [Stand::Completed, NOTHING]);
+    assert_eq!(codex.hook("hook.Interrupt"), [Stand::Idle, NOTHING]);
+    assert_eq!(codex.hook("hook.SessionEnd"), []);
+}
+
+#[test]
+fn a_question_of_codex() {
+    let mut codex = Story::of("codex");
+    let mut asked = codex.recorded("hook.PreToolUse");
+    asked["tool_name"] = json!("request_user_input");
+    assert_eq!(codex.say(&asked), [Stand::Running, QUESTION]);
+    asked["hook_event_name"] = json!("PostToolUse");
+    assert_eq!(codex.say(&asked), [Stand::Running, NOTHING]);
+}
+
+#[test]
+fn the_title_thread_of_codex_ends_no_turn() {
+    let mut codex = Story::of("codex");
+    let (own, side) =
+        (codex.recorded("notify.agent-turn-complete"), codex.recorded("notify.agent-turn-complete.title-thread"));
+    assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &own), [], "which thread is whose is not known yet");
+    codex.hook("hook.UserPromptSubmit");
+    assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &side), []);
+    assert_eq!(codex.event(Source::Notify, "agent-turn-complete", &own), [Stand::Completed]);
+}
+
+#[test]
+fn a_turn_of_gemini() {
+    let mut gemini = Story::of("gemini");
+    assert_eq!(gemini.hook("hook.SessionStart"), [Stand::Idle, NOTHING]);
+    assert_eq!(gemini.hook("hook.BeforeAgent"), [Stand::Running, NOTHING]);
+    assert_eq!(gemini.hook("hook.BeforeTool"), [Stand::Running]);
+    assert_eq!(gemini.hook("hook.Notification.exec"), [ASKS]);
+    assert_eq!(gemini.hook("hook.AfterTool"), [Stand::Running, NOTHING]);
+    assert_eq!(gemini.hook("hook.Notification.edit"), [ASKS]);
+    assert_eq!(gemini.hook("hook.AfterTool"), [Stand::Running, NOTHING]);
+    assert_eq!(gemini.hook("hook.Notification.ask_user"), [QUESTION]);
+}
+
+#[test]
+fn how_a_turn_of_gemini_ended_is_told_by_its_last_record() {
+    let ends = [
+        (json!({"type": "gemini", "text": "hello"}), Stand::Completed),
+        (json!({"type": "error", "text": "[API Error: 400]"}), Stand::Failed),
+        (json!({"type": "info", "text": "This request failed. Press F12 for diagnostics"}), Stand::Failed),
+        (json!({"type": "info", "text": "Request cancelled."}), Stand::Idle),
+        (Value::Null, Stand::Idle),
+    ];
+    for (record, stand) in ends {
+        let mut gemini = Story::of("gemini");
+        gemini.hook("hook.BeforeAgent");
+        let mut end = gemini.recorded("hook.AfterAgent");
+        end["agtmux"] = json!({ "last_record": record });
+        assert_eq!(gemini.say(&end), [NOTHING], "a queued message may follow");
+        assert_eq!(gemini.later(400), Some(stand), "{record}");
+    }
+}
+
+#[test]
+fn a_message_that_gemini_had_queued_goes_on_running() {
+    let mut gemini = Story::of("gemini");
+    gemini.hook("hook.BeforeAgent");
+    gemini.hook("hook.AfterAgent");
+    assert_eq!(gemini.later(100), None);
+    assert_eq!(gemini.hook("hook.BeforeAgent"), [Stand::Running, NOTHING]);
+    assert_eq!(gemini.later(1_000), None);
+}
+
+#[test]
+fn words_of_wrappers_are_understood_for_every_agent() {
+    assert_eq!(Story::of("claude").event(Source::Wrapper, "running", &Value::Null), [Stand::Running, NOTHING]);
+    assert_eq!(Story::of("nobody").event(Source::Wrapper, "idle", &Value::Null), [Stand::Idle, NOTHING]);
+}
+
+#[test]
+fn a_session_is_remembered() {
+    let mut claude = Story::of("claude");
+    claude.hook("UserPromptSubmit");
+    assert_eq!(claude.memory.session.as_deref(), Some("5fb0cf8a-72f8-44e6-bdb5-bc8b0383eb7f"));
+}

@@ -1,0 +1,102 @@
+//! What a pane shows: rows of text and how each cell looks.
+
+mod read;
+mod regions;
+mod style;
+
+pub(crate) use regions::Regions;
+pub use style::{Ink, Style};
+
+/// A capture of a pane, plain or with escapes. Rows below the last one with text are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Screen {
+    rows: Vec<Row>,
+    styled: bool,
+}
+
+/// One row, without the spaces at its end. No-break spaces are spaces, and characters without width are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Row {
+    text: String,
+    /// Where each style begins, in bytes.
+    runs: Vec<(usize, Style)>,
+}
+
+impl Screen {
+    /// Reads what `tmux capture-pane -p` printed, with `-e` or without. Anything may come in.
+    pub fn parse(capture: &[u8]) -> Self {
+        read::screen(capture)
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Whether the capture told how anything looks.
+    pub fn is_styled(&self) -> bool {
+        self.styled
+    }
+}
+
+impl Row {
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn is_blank(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The style of the character that begins at this byte.
+    pub fn style_at(&self, byte: usize) -> Style {
+        let after = self.runs.partition_point(|(start, _)| *start <= byte);
+        after.checked_sub(1).map_or_else(Style::default, |run| self.runs[run].1)
+    }
+}
+
+/// A row's text without the frame around it, its indentation inside of the frame kept.
+pub(crate) fn unframed(text: &str) -> &str {
+    const SIDES: [char; 3] = ['│', '┃', '║'];
+    let mut inner = text.trim_end();
+    while let Some(rest) = inner.trim_start().strip_prefix(SIDES) {
+        inner = rest.strip_suffix(SIDES).unwrap_or(rest).trim_end();
+    }
+    inner
+}
+
+/// Text from beside a screen, such as a title, as rules see it.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().filter_map(read::plain).collect::<String>().trim().to_owned()
+}
+
+/// Whether a row only draws a line: an edge of a frame or a rule.
+pub(crate) fn is_edge(text: &str) -> bool {
+    let inner = unframed(text).trim();
+    let drawn = |c: char| matches!(c, '\u{2500}'..='\u{257f}' | '▀' | '▄' | '▔' | '▁');
+    inner.chars().take(3).filter(|c| drawn(*c)).count() == 3
+        && inner.chars().filter(|c| drawn(*c)).count() * 3 > inner.chars().count() * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_taken_off() {
+        assert_eq!(unframed("│ │ touch a   │ │"), " touch a");
+        assert_eq!(unframed("  ┃  △ Permission required"), "  △ Permission required");
+        assert_eq!(unframed("  ┃"), "");
+        assert_eq!(unframed(" plain"), " plain");
+    }
+
+    #[test]
+    fn edges_are_known() {
+        for edge in ["────────", "╭───────╮", "│ ╰─────╯ │", "╌╌╌╌╌╌", "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔ no ▔", "  ╹▀▀▀▀▀"]
+        {
+            assert!(is_edge(edge), "{edge}");
+        }
+        for text in ["", "── a long title in a short rule", "│ text │", "- item", "┃"] {
+            assert!(!is_edge(text), "{text}");
+        }
+    }
+}

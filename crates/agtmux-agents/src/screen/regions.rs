@@ -1,0 +1,178 @@
+//! The named parts of an agent's screen.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use super::{Row, Screen, is_edge, unframed};
+use crate::manifest::{Layout, Region};
+
+const ROWS_OF_BOTTOM: usize = 12;
+const ROWS_ABOVE: usize = 3;
+/// A box that is higher holds a document, and no rule is made for that.
+const HIGHEST_BOX: usize = 200;
+
+/// A screen with its input box found.
+#[derive(Debug)]
+pub(crate) struct Regions<'s> {
+    pub(crate) screen: &'s Screen,
+    layout: Option<&'s Layout>,
+    live: Option<InputBox>,
+    texts: [OnceCell<String>; Region::COUNT],
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct InputBox {
+    /// The row above it, or the first row of it where it has no top.
+    rim: usize,
+    inside: Range<usize>,
+    footer: usize,
+}
+
+impl<'s> Regions<'s> {
+    pub(crate) fn find(screen: &'s Screen, layout: Option<&'s Layout>) -> Self {
+        let live = layout.and_then(|layout| find_box(screen.rows(), layout));
+        Self { screen, layout, live, texts: Default::default() }
+    }
+
+    /// Whether there is a box to type into.
+    pub(crate) fn has_box(&self) -> bool {
+        self.live.is_some()
+    }
+
+    /// The rows of a region, from the top. Blank ones are left out.
+    pub(crate) fn rows(&self, region: Region) -> Vec<&'s Row> {
+        let all = self.screen.rows();
+        let live = self.live.as_ref();
+        let above = live.map_or(all.len(), |live| live.rim);
+        let (range, most) = match region {
+            Region::Whole => (0..all.len(), usize::MAX),
+            Region::Bottom => (0..all.len(), ROWS_OF_BOTTOM),
+            Region::Footer => (live.map_or(all.len(), |live| live.footer)..all.len(), usize::MAX),
+            Region::Box => (live.map_or(0..0, |live| live.inside.clone()), usize::MAX),
+            Region::Rim => (live.map_or(0..0, |live| live.rim..live.rim + 1), usize::MAX),
+            Region::Above => (0..above, ROWS_ABOVE),
+            Region::Last => (self.last(above, |layout| layout.entry.as_ref())..above, usize::MAX),
+            Region::Turn => (self.last(above, |layout| layout.user.as_ref())..above, usize::MAX),
+        };
+        let rows: Vec<&Row> = all[range].iter().filter(|row| !row.is_blank()).collect();
+        rows[rows.len().saturating_sub(most)..].to_vec()
+    }
+
+    /// The same as text.
+    pub(crate) fn text(&self, region: Region) -> &str {
+        self.texts[region as usize].get_or_init(|| {
+            let rows = self.rows(region);
+            let texts: Vec<String> = match region {
+                Region::Box => rows.iter().map(|row| without_ghost(row, self.screen.is_styled())).collect(),
+                _ => rows.iter().map(|row| row.text().to_owned()).collect(),
+            };
+            texts.join("\n")
+        })
+    }
+
+    /// What stands in the box without what only looks typed, and without the prompt's sign.
+    pub(crate) fn typed(&self) -> Option<String> {
+        let live = self.live.as_ref()?;
+        let layout = self.layout?;
+        let rows = &self.screen.rows()[live.inside.clone()];
+        let is_label = |row: &&Row| layout.label.as_ref().is_some_and(|label| label.is_match(unframed(row.text())));
+        let typed = rows.iter().filter(|row| !is_label(row));
+        let mut typed: Vec<String> = typed.map(|row| without_ghost(row, self.screen.is_styled())).collect();
+        if let Some(first) = typed.first_mut() {
+            let sign = layout.prompt.captures(first).and_then(|found| Some(found.name("sign")?.end()));
+            first.replace_range(..sign.unwrap_or(0), "");
+        }
+        let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
+        let is_ghost = layout.ghost.iter().any(|ghost| ghost.is_match(&text));
+        Some(if is_ghost && !self.screen.is_styled() { String::new() } else { text })
+    }
+
+    /// Where the dialog that ends above this row begins.
+    pub(crate) fn dialog_start(&self, before: usize) -> usize {
+        let begins =
+            |row: &Row| self.layout.and_then(|l| l.dialog.as_ref()).is_some_and(|top| top.is_match(row.text()));
+        self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
+    }
+
+    fn last(&self, before: usize, pattern: impl Fn(&Layout) -> Option<&regex::Regex>) -> usize {
+        let Some(pattern) = self.layout.and_then(pattern) else { return before };
+        self.screen.rows()[..before].iter().rposition(|row| pattern.is_match(row.text())).unwrap_or(before)
+    }
+}
+
+/// Ghost text is faint, and the character under the cursor, reversed, belongs to it if what follows is faint.
+fn without_ghost(row: &Row, styled: bool) -> String {
+    let text = unframed(row.text());
+    if !styled {
+        return text.to_owned();
+    }
+    let offset = row.text().find(text).unwrap_or(0);
+    let style = |at: usize| row.style_at(offset + at);
+    let mut typed = String::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let starts_ghost = style(at).reverse && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
+        // The sign before it may be faint as well, and spaces say nothing.
+        if !(starts_ghost || style(at).is_faint()) || at == 0 || c == ' ' {
+            typed.push(c);
+        }
+    }
+    typed
+}
+
+fn find_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+    let found = match (&layout.bottom, &layout.top) {
+        (Some(_), _) => closed_box(rows, layout),
+        (None, Some(_)) => box_below_top(rows, layout),
+        (None, None) => box_at_prompt(rows, layout),
+    }?;
+    let mut footer = rows[found.footer..].iter().filter(|row| !row.is_blank());
+    let has_foot = layout.foot.as_ref().is_none_or(|foot| footer.clone().any(|row| foot.is_match(row.text())));
+    let is_old = footer.clone().count() > layout.footer
+        || layout.not_below.as_ref().is_some_and(|pattern| footer.any(|row| pattern.is_match(row.text())));
+    (has_foot && !is_old && found.inside.len() <= HIGHEST_BOX).then_some(found)
+}
+
+/// Between the last row that closes a box and the one above that opens it.
+fn closed_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+    let fits = |pattern: &Option<regex::Regex>, row: &Row| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
+    let bottom = rows.iter().rposition(|row| fits(&layout.bottom, row))?;
+    let (rim, inside) = match layout.top {
+        Some(_) => {
+            let top = rows[..bottom].iter().rposition(|row| fits(&layout.top, row))?;
+            (top, top + 1..bottom)
+        }
+        None => {
+            let prompts = |row: &&Row| layout.prompt.is_match(row.text());
+            let height = rows[..bottom].iter().rev().take_while(prompts).count();
+            (bottom - height, bottom - height..bottom)
+        }
+    };
+    let first = rows[inside.clone()].iter().find(|row| !row.is_blank()).map_or("", Row::text);
+    let prompts = !inside.is_empty() && layout.prompt.is_match(unframed(first));
+    (prompts || layout.top.is_none())
+        .then(|| InputBox { rim, footer: bottom + 1, inside })
+        .filter(|b| !b.inside.is_empty())
+}
+
+/// From the prompt below the last top to the first row that is blank or drawn.
+fn box_below_top(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+    let rim = rows.iter().rposition(|row| layout.top.as_ref().is_some_and(|top| top.is_match(row.text())))?;
+    let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
+    let first = with_text.take(layout.gap + 1).find(|at| layout.prompt.is_match(rows[*at].text()))?;
+    let end =
+        (first + 1..rows.len()).find(|at| rows[*at].is_blank() || is_edge(rows[*at].text())).unwrap_or(rows.len());
+    Some(InputBox { rim, inside: first..end, footer: end })
+}
+
+/// From the last prompt to the foot.
+fn box_at_prompt(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+    let first = rows.iter().rposition(|row| layout.prompt.is_match(row.text()))?;
+    let below: Vec<usize> = (first + 1..rows.len()).filter(|at| !rows[*at].is_blank()).collect();
+    let candidates = &below[below.len().saturating_sub(layout.footer)..];
+    let is_foot = |at: &usize| layout.foot.as_ref().is_none_or(|foot| foot.is_match(rows[*at].text()));
+    let footer = candidates.iter().copied().find(is_foot).unwrap_or(rows.len());
+    // What was typed goes on below the prompt, indented; whatever begins further left is something else.
+    let typed = rows[first + 1..footer].iter().all(|row| row.is_blank() || row.text().starts_with("  "));
+    typed.then_some(InputBox { rim: first, inside: first..footer, footer })
+}

@@ -1,0 +1,159 @@
+//! What is asked on a screen, read from dialogs as they are written at other widths and in other scenes.
+
+use agtmux_agents::{Judgement, OptionKeys, Registry, SavedScreen, judge};
+use agtmux_core::dialog::Dialog;
+use agtmux_core::state::State;
+
+fn judged(agent: &str, text: &str) -> Judgement {
+    judge(Registry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title: None, command: None })
+}
+
+fn dialog(agent: &str, text: &str) -> Dialog {
+    let judgement = judged(agent, text);
+    judgement.dialog.unwrap_or_else(|| panic!("no dialog in\n{text}"))
+}
+
+fn labels(dialog: &Dialog) -> Vec<&str> {
+    dialog.options.iter().map(|option| option.label.as_str()).collect()
+}
+
+const ASK: &str = "\
+❯ ASK
+
+────────────────────────────────────────────────────────────────────────────────
+ ☐ Colour
+
+Which colour should the button be?
+
+❯ 1. Red
+     The red one
+  2. Blue
+     The blue one
+  3. Type something.
+────────────────────────────────────────────────────────────────────────────────
+  4. Chat about this
+
+Enter to select · ↑/↓ to navigate · Esc to cancel
+";
+
+#[test]
+fn a_question_has_options_without_their_descriptions() {
+    let asked = dialog("claude", ASK);
+    assert_eq!(asked.question, "Which colour should the button be?");
+    assert_eq!(labels(&asked), ["Red", "Blue", "Type something.", "Chat about this"]);
+    assert_eq!(judged("claude", ASK).state, State::WaitingInput);
+}
+
+#[test]
+fn the_selection_does_not_change_the_fingerprint() {
+    let moved = ASK.replace("❯ 1. Red", "  1. Red").replace("  2. Blue", "❯ 2. Blue");
+    assert_eq!(dialog("claude", ASK).fingerprint, dialog("claude", &moved).fingerprint);
+    let other = ASK.replace("2. Blue", "2. Green");
+    assert_ne!(dialog("claude", ASK).fingerprint, dialog("claude", &other).fingerprint);
+    let ticked = ASK.replace("1. Red", "1. [✔] Red").replace("2. Blue", "2. [ ] Blue");
+    assert_eq!(dialog("claude", ASK).fingerprint, dialog("claude", &ticked).fingerprint);
+}
+
+#[test]
+fn a_list_with_two_selections_or_none_is_no_dialog() {
+    for text in [ASK.replace("  2. Blue", "❯ 2. Blue"), ASK.replace("❯ 1. Red", "  1. Red")] {
+        assert_eq!(judged("claude", &text).state, State::Unknown);
+    }
+}
+
+#[test]
+fn menus_and_questions_before_the_start_are_seen() {
+    let model = "────────────────────────\n  Select model\n  Switch between models.\n\n    1. Default (recommended) ✔  Sonnet 4.5\n  \
+                 ❯ 2. Opus                      Opus 4.1\n    3. Haiku                     Haiku 4.5\n\n  Enter to confirm · Esc to exit\n";
+    assert_eq!(judged("claude", model).state, State::WaitingInput);
+    assert_eq!(labels(&dialog("claude", model)), ["Default (recommended)", "Opus", "Haiku"]);
+    let trust = "────────────────────────\n Accessing workspace:\n\n /srv/proj\n\n Quick safety check: Is this a project you \
+                 trust?\n\n   1. Yes, I trust this folder\n ❯ 2. No, exit\n\n Enter to confirm · Esc to cancel\n";
+    assert_eq!(judged("claude", trust).state, State::WaitingApproval);
+}
+
+#[test]
+fn long_labels_are_read_over_rows() {
+    let narrow = "────────────────────────\n Bash command\n\n   touch /srv/project/work/with/a/long/pa\n   th/a.txt\n\n Do you want to \
+                  proceed?\n ❯ 1. Yes\n   2. Yes, and always allow access\n      to /srv/project/work from this\n      project\n   3. No\n\n Esc \
+                  to cancel · Tab to\n amend\n";
+    let asked = dialog("claude", narrow);
+    assert_eq!(labels(&asked), ["Yes", "Yes, and always allow access to /srv/project/work from this project", "No"]);
+    assert_eq!(asked.question, "Do you want to proceed?");
+}
+
+#[test]
+fn codex_asks_for_approval() {
+    let text = "› RUN touch a\n\n  Would you like to run the following command?\n\n  Reason: it must be\n\n  $ touch a\n\n› 1. Yes, proceed \
+                (y)\n  2. Yes, and don't ask again for commands that start with `touch` (p)\n  3. No, and tell Codex what to do\n     \
+                differently (esc)\n\n  Press enter to confirm or esc to cancel\n";
+    let asked = dialog("codex", text);
+    assert_eq!(asked.question, "Would you like to run the following command?");
+    assert_eq!(asked.subject.as_deref(), Some("Reason: it must be\n$ touch a"));
+    assert_eq!(asked.options[2].label, "No, and tell Codex what to do differently (esc)");
+    assert_eq!(judged("codex", text).state, State::WaitingApproval);
+}
+
+#[test]
+fn gemini_asks_for_approval_without_a_hint() {
+    let text = " > RUN touch a\n\n╭──────────────────────────────╮\n│ ?  Shell touch a             │\n│                              \
+                │\n│ Allow execution of [Shell]?  │\n│                              │\n│ ● 1. Allow once              │\n│   2. Allow for \
+                this session │\n│   3. No, suggest changes (esc)│\n╰──────────────────────────────╯\n";
+    let asked = dialog("gemini", text);
+    assert_eq!(asked.question, "Allow execution of [Shell]?");
+    assert_eq!(labels(&asked), ["Allow once", "Allow for this session", "No, suggest changes (esc)"]);
+    assert_eq!(
+        judged("gemini", &text.replace("Allow execution of [Shell]?", "Apply this change?")).state,
+        State::WaitingApproval
+    );
+    let looping = "╭───────────────╮\n│ A potential loop was detected │\n│ │\n│ ● 1. Keep loop detection enabled (esc) │\n│   2. Disable \
+                   it for this session │\n╰───────────────╯\n";
+    assert_eq!(judged("gemini", looping).state, State::WaitingInput);
+}
+
+#[test]
+fn keys_for_answers_are_known_by_the_rule_that_found_the_dialog() {
+    let keys = |agent: &str, rule: &str| Registry::builtin().answers(agent, rule).expect("known").clone();
+    let permission = judged("claude", &ASK.replace("☐ Colour", "Bash").replace("Which", "Do you want to know which"));
+    assert_eq!(permission.rule.as_deref(), Some("permission"));
+    assert_eq!(keys("claude", "permission").deny, Some(vec!["Escape".to_owned()]));
+    assert_eq!(keys("claude", "consent-list").option, Some(OptionKeys::Walk));
+    assert_eq!(keys("claude", "consent-list").approve, None);
+    assert!(Registry::builtin().answers("nobody", "permission").is_none());
+}
+
+#[test]
+fn half_blocks_around_an_input_box_are_part_of_it() {
+    let text = "✦ hello\n\n                     ? for shortcuts\n────────────────\n Shift+Tab to accept edits\n▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄\n >   Type your \
+                message or @path/to/file\n▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀\n workspace (/directory)   sandbox\n /srv  no sandbox\n";
+    assert_eq!(judged("gemini", text).state, State::Idle);
+    let running = text.replace("                     ? for", " ⠦ Thinking... (esc to cancel, 2s)   ? for");
+    assert_eq!(judged("gemini", &running).state, State::Running);
+}
+
+#[test]
+fn a_list_that_is_scrolled_keeps_its_numbers() {
+    let text = "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\n   Select model\n\n   ↑ 4. Sonnet                 Sonnet 5.5\n     5. Haiku                  Haiku 5.5\n   ❯ 6. Sonnet 4.5 ✔           \
+                Newer version\n                               available\n\n   Enter to set as default · Esc to cancel\n";
+    let numbers: Vec<u32> = dialog("claude", text).options.iter().map(|option| option.n).collect();
+    assert_eq!((numbers, labels(&dialog("claude", text))), (vec![4, 5, 6], vec!["Sonnet", "Haiku", "Sonnet 4.5"]));
+}
+
+#[test]
+fn qwen_asks_below_its_transcript() {
+    let text = "  > RUN touch b.txt\n\n╭──────────────────────────────╮\n│ ?  Shell touch b.txt         │\n│                              │\n│ touch b.txt                  \
+                │\n│                              │\n│ Allow execution of: 'touch'? │\n│                              │\n│ › 1. Yes, allow once         │\n│   2. Always \
+                allow in this project │\n│   3. No (esc)                │\n╰──────────────────────────────╯\n\n  ⠏  Waiting for user confirmation...\n";
+    let asked = dialog("qwen", text);
+    assert_eq!(asked.question, "Allow execution of: 'touch'?");
+    assert_eq!(labels(&asked), ["Yes, allow once", "Always allow in this project", "No (esc)"]);
+    assert_eq!(judged("qwen", text).state, State::WaitingApproval);
+}
+
+#[test]
+fn codex_asks_who_one_is() {
+    let text = "  Sign in with ChatGPT to use Codex as part of your paid plan\n  or connect an API key\n\n> 1. Sign in with ChatGPT\n     Usage included\n\n  2. Provide \
+                your own API key\n     Pay for what you use\n\n  Press enter to continue\n";
+    assert_eq!(labels(&dialog("codex", text)), ["Sign in with ChatGPT", "Provide your own API key"]);
+    assert_eq!(judged("codex", text).state, State::WaitingInput);
+}

@@ -1,0 +1,256 @@
+//! What agents say of themselves and show, turned into statements about their runtimes.
+
+use std::collections::BTreeMap;
+
+use agtmux_agents::native::{Memory, NativeEvent, Told};
+use agtmux_core::binding::{Unbound, Whereabouts};
+use agtmux_core::engine as states;
+use agtmux_core::evidence::{Source, Stand, Statement};
+use agtmux_core::fleet::PaneKey;
+use agtmux_core::ids::{AgentType, ProcessRef};
+use agtmux_core::ordering::OrderKey;
+use agtmux_core::runtime::RuntimeId;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Engine, Step};
+use crate::observe::{Seen, Sight};
+use crate::store::{Change, EventRow, events};
+
+/// How long a screen or a title that is no longer understood is believed.
+const SIGHT_TTL: SignedDuration = SignedDuration::from_secs(3);
+
+/// What agents' adapters remember between events.
+#[derive(Debug, Default)]
+pub(super) struct Memories(BTreeMap<RuntimeId, Memory>);
+
+impl Memories {
+    pub(super) fn new(stored: impl IntoIterator<Item = (RuntimeId, Memory)>) -> Self {
+        Self(stored.into_iter().collect())
+    }
+
+    pub(super) fn forget(&mut self, runtime: &RuntimeId) {
+        self.0.remove(runtime);
+    }
+
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.0.values().filter_map(Memory::due).min()
+    }
+}
+
+/// Something a file of the agent tells of it.
+#[derive(Debug)]
+pub(crate) struct Filed {
+    pub(crate) pane: PaneKey,
+    pub(crate) process: ProcessRef,
+    pub(crate) event_type: String,
+    pub(crate) payload: Value,
+    pub(crate) at: Timestamp,
+}
+
+impl Engine {
+    /// An event of the agent's own, or of whoever wraps it.
+    pub(super) fn hear(&mut self, runtime: &RuntimeId, event: &EventRow, step: &mut Step) {
+        let stored = match &event.payload {
+            Some(payload) => Some(payload.clone()),
+            // One that had to wait was put aside.
+            None => events::payload_of(&self.reader, &event.order.event_id).unwrap_or_default(),
+        };
+        let document: Value = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let payload = document.get("payload").unwrap_or(&Value::Null);
+        let heard =
+            NativeEvent { source: event.source, event_type: &event.event_type, payload, at: event.order.event_time };
+        if !self.listens_to(runtime) {
+            return;
+        }
+        let told = self.reduce(runtime, heard, step);
+        for told in told {
+            let statement = Box::new(self.statement(told, event.order.clone()));
+            let input = states::Input::Heard { runtime: runtime.clone(), statement };
+            self.decide(input, Some(event.order.event_id.clone()), step);
+        }
+        self.have_a_look(runtime);
+    }
+
+    fn reduce(&mut self, runtime: &RuntimeId, event: NativeEvent<'_>, step: &mut Step) -> Vec<Told> {
+        let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return Vec::new() };
+        let mut memory = self.memories.0.get(runtime).cloned().unwrap_or_default();
+        let told = self.registry.reduce(agent_type.as_str(), &mut memory, event, step.now);
+        self.remember(runtime, &agent_type, memory, step);
+        told
+    }
+
+    fn remember(&mut self, runtime: &RuntimeId, agent_type: &AgentType, memory: Memory, step: &mut Step) {
+        let before = self.memories.0.get(runtime);
+        if before == Some(&memory) || (before.is_none() && memory == Memory::default()) {
+            return;
+        }
+        if let Some(session) = memory.session.clone()
+            && before.and_then(|m| m.session.as_ref()) != Some(&session)
+        {
+            let agent_id = agent_id(agent_type, &session);
+            step.changes.push(Change::PutAgent {
+                agent_id: agent_id.clone(),
+                agent_type: agent_type.clone(),
+                session,
+                runtime: runtime.clone(),
+                at: step.now,
+            });
+            self.decide(states::Input::Named { runtime: runtime.clone(), agent_id }, None, step);
+            if let Some(pane) = self.homes.get(runtime) {
+                step.touch(&self.fleet, pane);
+            }
+        }
+        step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::new(memory.clone()) });
+        self.memories.0.insert(runtime.clone(), memory);
+    }
+
+    fn statement(&self, told: Told, order: OrderKey) -> Statement {
+        Statement {
+            source: told.source,
+            stand: told.stand,
+            conclusive: true,
+            as_of: told.as_of.min(order.ingested_at),
+            settled: true,
+            ttl: (told.stand == Stand::Running && told.source != Source::File).then(|| self.running_ttl()),
+            order,
+            rule: told.rule,
+            excerpt: told.excerpt,
+            tentative: told.tentative,
+            dialog: None,
+        }
+    }
+
+    fn running_ttl(&self) -> SignedDuration {
+        SignedDuration::try_from(self.settings.running_ttl.0).unwrap_or(SignedDuration::MAX)
+    }
+
+    /// A file that the agent keeps about itself was read.
+    pub(super) fn filed(&mut self, filed: Filed, step: &mut Step) {
+        let runtime = self.runtime_of(&filed.pane, filed.process).filter(|runtime| self.listens_to(runtime));
+        let Some(runtime) = runtime else { return };
+        let event = NativeEvent {
+            source: Source::File,
+            event_type: &filed.event_type,
+            payload: &filed.payload,
+            at: filed.at.min(step.now),
+        };
+        for told in self.reduce(&runtime, event, step) {
+            let order = made_here(told.as_of, step.now);
+            let statement = self.statement(told, order);
+            self.hear_if_news(&runtime, statement, step);
+        }
+    }
+
+    /// A screen was looked at.
+    pub(super) fn seen(&mut self, seen: Seen, step: &mut Step) {
+        let pane = PaneKey { server: seen.server, pane: seen.pane };
+        let same_server = self.fleet.server(&pane.server).is_some_and(|server| server.generation == seen.generation);
+        // What is on screen is of the one who lived there when the look began.
+        let runtime = self.runtime_of(&pane, seen.process).filter(|runtime| same_server && self.listens_to(runtime));
+        let Some(runtime) = runtime else { return };
+        for Sight { source, stand, conclusive, settled, as_of, rule, excerpt, dialog } in seen.sights {
+            let statement = Statement {
+                source,
+                stand,
+                conclusive,
+                as_of,
+                settled,
+                ttl: Some(SIGHT_TTL),
+                order: made_here(seen.began, step.now),
+                rule,
+                excerpt,
+                tentative: false,
+                dialog: dialog.map(Box::new),
+            };
+            self.hear_if_news(&runtime, statement, step);
+        }
+        for source in seen.silent {
+            if self.states.speaks(&runtime, source) {
+                let input = states::Input::Silent { runtime: runtime.clone(), source, at: step.now };
+                self.decide(input, None, step);
+            }
+        }
+    }
+
+    fn hear_if_news(&mut self, runtime: &RuntimeId, statement: Statement, step: &mut Step) {
+        if self.states.is_news(runtime, &statement) {
+            let input = states::Input::Heard { runtime: runtime.clone(), statement: Box::new(statement) };
+            self.decide(input, None, step);
+        }
+    }
+
+    /// What an agent says it also shows: more of it, or that it is over.
+    pub(super) fn have_a_look(&self, runtime: &RuntimeId) {
+        if let Some(pane) = self.homes.get(runtime) {
+            self.lookout.look(pane);
+        }
+    }
+
+    /// Whose event it is when one process speaks for several agents: the one whose session it names, else the only one in
+    /// its directory that has not told its session yet.
+    pub(super) fn bind_shared(&self, from: &Whereabouts) -> Result<RuntimeId, Unbound> {
+        let (Some(agent_type), Some(session)) = (&from.agent_type, &from.session) else {
+            return Err(Unbound::NoCandidate);
+        };
+        if !self.registry.shares_process(agent_type.as_str()) {
+            return Err(Unbound::NoCandidate);
+        }
+        let session_of = |id: &RuntimeId| self.memories.0.get(id).and_then(|memory| memory.session.as_ref());
+        let meant = |(id, pane): &(&RuntimeId, &PaneKey)| {
+            self.states.agent_type(id) == Some(agent_type) && pane.server.target == from.target
+        };
+        let candidates: Vec<_> = self.homes.iter().filter(meant).collect();
+        let named = candidates.iter().filter(|(id, _)| session_of(id) == Some(session)).map(|(id, _)| *id);
+        let here = |pane: &PaneKey| {
+            let cwd = self.fleet.pane(pane).and_then(|pane| pane.foreground.as_ref()?.cwd.clone());
+            cwd.is_some() && cwd == from.cwd
+        };
+        let unnamed = candidates.iter().filter(|(id, pane)| session_of(id).is_none() && here(pane)).map(|(id, _)| *id);
+        let named: Vec<&RuntimeId> = named.collect();
+        let found = if named.is_empty() { unnamed.collect() } else { named };
+        match found.as_slice() {
+            [] => Err(Unbound::NoCandidate),
+            [only] => Ok((*only).clone()),
+            _ => Err(Unbound::Ambiguous),
+        }
+    }
+
+    /// The runtime in a pane, if it is still that process.
+    fn runtime_of(&self, pane: &PaneKey, process: ProcessRef) -> Option<RuntimeId> {
+        let runtime = self.fleet.pane(pane)?.runtime.as_ref()?;
+        (runtime.process == process).then(|| runtime.id.clone())
+    }
+
+    /// What was held back until now.
+    pub(super) fn recall(&mut self, step: &mut Step) {
+        let due = self.memories.0.iter().filter(|(_, memory)| memory.due().is_some_and(|at| at <= step.now));
+        let due: Vec<RuntimeId> = due.map(|(runtime, _)| runtime.clone()).collect();
+        for runtime in due {
+            let Some(memory) = self.memories.0.get_mut(&runtime) else { continue };
+            let told = memory.recall(step.now);
+            step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::new(memory.clone()) });
+            let Some(told) = told else { continue };
+            let order = made_here(told.as_of, step.now);
+            let statement = Box::new(self.statement(told, order));
+            self.decide(states::Input::Heard { runtime, statement }, None, step);
+        }
+    }
+}
+
+/// The order of what we found out ourselves.
+fn made_here(at: Timestamp, now: Timestamp) -> OrderKey {
+    OrderKey {
+        source_seq: None,
+        event_time: at.min(now),
+        ingested_at: now,
+        event_id: Uuid::now_v7().simple().to_string(),
+    }
+}
+
+/// The same for the same session of the same kind of agent, wherever it runs.
+fn agent_id(agent_type: &AgentType, session: &str) -> String {
+    let name = format!("{agent_type}/{session}");
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).simple().to_string()
+}

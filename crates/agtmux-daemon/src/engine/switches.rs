@@ -1,0 +1,103 @@
+//! Which adapters there are, how they fare, and which of them are switched off.
+
+use std::collections::BTreeSet;
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{AdapterCapabilities, AdapterHealth, AdapterItem, Adapters};
+use agtmux_core::engine as states;
+use agtmux_core::runtime::RuntimeId;
+use agtmux_core::state::{ReasonCode, State};
+use jiff::Timestamp;
+
+use super::{Engine, Step};
+use crate::store::Change;
+
+impl Engine {
+    pub(super) fn adapters(&self, now: Timestamp) -> Adapters {
+        let items = self.registry.adapters().map(|adapter| self.adapter(adapter, now));
+        Adapters { schema_version: SCHEMA_VERSION, items: items.collect() }
+    }
+
+    fn adapter(&self, adapter: agtmux_agents::Adapter, now: Timestamp) -> AdapterItem {
+        let enabled = !self.disabled.contains(&adapter.name);
+        let runtimes = self.runtimes_of(&adapter.name);
+        let records = runtimes.iter().filter_map(|id| self.states.state(id));
+        // Those who are stopped or out of reach are well understood.
+        let lost =
+            |reason: Option<ReasonCode>| !matches!(reason, Some(ReasonCode::Suspended | ReasonCode::TargetUnreachable));
+        let unknown = records.filter(|r| r.state == State::Unknown && lost(r.reason)).count();
+        let heard = runtimes.iter().flat_map(|id| self.states.standings(id, now)).map(|s| s.heard_at).max();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        AdapterItem {
+            name: adapter.name,
+            contract: adapter.contract,
+            version: adapter.version,
+            enabled,
+            capabilities: wire(adapter.capabilities),
+            sources: adapter.sources.into_iter().collect(),
+            measured: adapter.measured,
+            health: match (enabled, runtimes.len(), unknown) {
+                (false, _, _) => AdapterHealth::Disabled,
+                (true, 0, _) => AdapterHealth::Unused,
+                (true, _, 0) => AdapterHealth::Ok,
+                (true, _, _) => AdapterHealth::Degraded,
+            },
+            agents: count(runtimes.len()),
+            unknown: count(unknown),
+            last_heard: heard,
+        }
+    }
+
+    fn runtimes_of(&self, agent_type: &str) -> Vec<RuntimeId> {
+        let of_type = |id: &&RuntimeId| self.states.agent_type(id).is_some_and(|known| known.as_str() == agent_type);
+        self.homes.keys().filter(of_type).cloned().collect()
+    }
+
+    pub(super) fn switch(&mut self, name: &str, enabled: bool, step: &mut Step) -> Result<Adapters, ApiError> {
+        if !self.registry.adapters().any(|adapter| adapter.name == name) {
+            let known: Vec<String> = self.registry.adapters().map(|adapter| adapter.name).collect();
+            let error = ApiError::new(ErrorCode::NotFound, format!("there is no adapter '{name}'"));
+            return Err(error.with_hint(format!("there are {}", known.join(", "))));
+        }
+        let changed = if enabled { self.disabled.remove(name) } else { self.disabled.insert(name.to_owned()) };
+        if changed {
+            step.changes.push(Change::PutAdapter { name: name.to_owned(), enabled, at: step.now });
+            for runtime in self.runtimes_of(name) {
+                if enabled {
+                    self.have_a_look(&runtime);
+                } else {
+                    self.memories.forget(&runtime);
+                    self.decide(states::Input::Muted { runtime }, None, step);
+                }
+            }
+        }
+        Ok(self.adapters(step.now))
+    }
+
+    /// Whether what agents of this kind say and show is to be believed.
+    pub(super) fn listens_to(&self, runtime: &RuntimeId) -> bool {
+        self.disabled.is_empty()
+            || self.states.agent_type(runtime).is_some_and(|agent_type| !self.disabled.contains(agent_type.as_str()))
+    }
+}
+
+/// Those that were switched off when the daemon stopped.
+pub(super) type Disabled = BTreeSet<String>;
+
+fn wire(capabilities: agtmux_agents::Capabilities) -> AdapterCapabilities {
+    let agtmux_agents::Capabilities {
+        event_driven,
+        polling_required,
+        supports_waiting_approval,
+        supports_waiting_input,
+        supports_completed,
+    } = capabilities;
+    AdapterCapabilities {
+        event_driven,
+        polling_required,
+        supports_waiting_approval,
+        supports_waiting_input,
+        supports_completed,
+    }
+}

@@ -1,0 +1,219 @@
+//! What agents say and show, through their adapters.
+
+use agtmux_core::dialog::Dialog;
+use agtmux_core::evidence::{DialogKind, Rule, Source, Stand};
+use agtmux_core::fleet::Foreground;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::observe::{Seen, Sight};
+
+const AGENT: ProcessRef = ProcessRef { pid: 50, start: 7 };
+
+fn hook(key: &str, payload: &Value) -> Incoming {
+    let event_type = payload["hook_event_name"].as_str().expect("a hook").to_owned();
+    Incoming { event_type, payload: Some(json!({ "payload": payload }).to_string()), ..event("", key) }
+}
+
+fn sight(source: Source, stand: Stand, as_of: Timestamp, dialog: Option<Dialog>) -> Sight {
+    let rule = Rule { name: "test".into(), version: 1 };
+    Sight { source, stand, conclusive: true, settled: true, as_of, rule, excerpt: "a line".into(), dialog }
+}
+
+impl World {
+    async fn sees(&self, process: ProcessRef, sights: Vec<Sight>, silent: Vec<Source>) {
+        let began = Timestamp::now();
+        let home = (server("a"), GENERATION, PaneId(0));
+        let seen = Seen { server: home.0, generation: home.1, pane: home.2, process, began, sights, silent };
+        self.handle().seen(seen).await;
+        self.handle().settle().await;
+    }
+
+    async fn hears(&self, key: &str, payload: Value) -> State {
+        self.send(hook(key, &payload)).await.expect("taken");
+        self.only().1
+    }
+
+    fn dialog(&self) -> Option<Dialog> {
+        let inner = self.shared.read();
+        let mut panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
+            Item::Pane(pane) => Some(pane.dialog.clone()),
+            _ => None,
+        });
+        panes.next().flatten()
+    }
+}
+
+#[tokio::test]
+async fn what_a_hook_says_becomes_a_state_by_the_rules_of_its_agent() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    let prompt = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go"});
+    assert_eq!(world.hears("1", prompt).await, State::Running);
+    let request = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {"command": "x"}});
+    assert_eq!(world.hears("2", request.clone()).await, State::WaitingApproval);
+    let other = json!({"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {}});
+    assert_eq!(world.hears("3", other).await, State::WaitingApproval, "another tool's end");
+    let mut done = request;
+    done["hook_event_name"] = json!("PostToolUse");
+    assert_eq!(world.hears("4", done).await, State::Running);
+}
+
+#[tokio::test]
+async fn what_is_remembered_survives_a_restart() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    let request = json!({"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {"command": "x"}});
+    world.hears("1", request.clone()).await;
+    let world = world.restart().await;
+    world.pane("a", 10, Some(50)).await;
+    let other = json!({"hook_event_name": "PostToolUse", "tool_name": "Read", "tool_input": {}});
+    assert_eq!(world.hears("2", other).await, State::WaitingApproval);
+    let mut done = request;
+    done["hook_event_name"] = json!("PostToolUse");
+    assert_eq!(world.hears("3", done).await, State::Running);
+}
+
+#[tokio::test]
+async fn an_agent_that_tells_its_session_has_a_name_of_its_own() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    let agent_id = |world: &World| {
+        let inner = world.shared.read();
+        let ids = inner.view.items(Scope::Panes).map(|item| match item {
+            Item::Pane(pane) => pane.agent_id.clone(),
+            _ => None,
+        });
+        ids.into_iter().flatten().next()
+    };
+    assert_eq!(agent_id(&world), None);
+    world.hears("1", json!({"hook_event_name": "SessionStart", "session_id": "s-1", "source": "startup"})).await;
+    let first = agent_id(&world).expect("named");
+    let world = world.restart().await;
+    assert_eq!(agent_id(&world), Some(first));
+}
+
+#[tokio::test]
+async fn what_a_screen_shows_becomes_a_state_with_its_question() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    let dialog = Dialog::new(DialogKind::Approval, "Run it?".into(), None, Vec::new());
+    let asks = sight(Source::Screen, Stand::Asks(DialogKind::Approval), Timestamp::now(), Some(dialog.clone()));
+    world.sees(ProcessRef { pid: 51, start: 7 }, vec![asks], vec![]).await;
+    assert_eq!(world.only().1, State::Unknown, "that was somebody else's screen");
+    let asks = sight(Source::Screen, Stand::Asks(DialogKind::Approval), Timestamp::now(), Some(dialog.clone()));
+    world.sees(AGENT, vec![asks], vec![]).await;
+    assert_eq!((world.only().1, world.dialog()), (State::WaitingApproval, Some(dialog)));
+    let now = Timestamp::now();
+    let idle = [Stand::Idle, Stand::AsksNothing].map(|stand| sight(Source::Screen, stand, now, None));
+    world.sees(AGENT, idle.into(), vec![]).await;
+    assert_eq!((world.only().1, world.dialog()), (State::Idle, None));
+}
+
+#[tokio::test]
+async fn a_screen_that_shows_the_same_again_is_not_written_down_again() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    let count = |world: &World| -> u32 {
+        let connection = rusqlite::Connection::open(world.database()).expect("opened");
+        connection.query_row("SELECT count(*) FROM observations", [], |row| row.get(0)).expect("counted")
+    };
+    let look = async |world: &World| {
+        let now = Timestamp::now();
+        let idle = [Stand::Idle, Stand::AsksNothing].map(|stand| sight(Source::Screen, stand, now, None));
+        world.sees(AGENT, idle.into(), vec![Source::Title]).await;
+    };
+    look(&world).await;
+    let once = count(&world);
+    look(&world).await;
+    look(&world).await;
+    assert_eq!(count(&world), once);
+}
+
+#[tokio::test]
+async fn events_that_waited_reach_every_agent_that_begins_at_once() {
+    let world = World::new();
+    let mut late = event("running", "1");
+    late.from = From::Pane(Whereabouts { pane: PaneId(1), ..whereabouts() });
+    assert_eq!(world.send(late).await.expect("taken").status, ReceiptStatus::PendingBind);
+    two(&world, "claude", ["/one", "/two"]).await;
+    let mut states: Vec<State> = world.agents().into_iter().map(|(_, state)| state).collect();
+    states.sort();
+    assert_eq!(states, [State::Running, State::Unknown]);
+}
+
+/// Two agents of this kind in these directories.
+async fn two(world: &World, kind: &str, dirs: [&str; 2]) {
+    let row = |pane: u32| PaneRow {
+        session: SessionId(0),
+        session_name: "s".into(),
+        window: WindowId(0),
+        window_index: 0,
+        window_name: "w".into(),
+        pane: PaneId(pane),
+        pane_index: pane,
+        pid: 10 + pane,
+        tty: String::new(),
+        dead: None,
+        title: String::new(),
+    };
+    let sighting = |pane: u32, dir: &str| ProcessSighting {
+        pane: PaneId(pane),
+        pane_pid: 10 + pane,
+        foreground: Some(Foreground { command: kind.into(), cwd: Some(dir.into()) }),
+        agent: Some(AgentSighting {
+            agent_type: AgentType::new(kind),
+            process: ProcessRef { pid: 50 + pane, start: 7 },
+            suspended: false,
+        }),
+    };
+    let (server, generation) = (server("a"), GENERATION);
+    let listed = Observation::Listed { server: server.clone(), generation, rows: vec![row(0), row(1)] };
+    world.handle().observe(listed).await;
+    let panes = vec![sighting(0, dirs[0]), sighting(1, dirs[1])];
+    world.handle().observe(Observation::Processes { server, generation, panes }).await;
+    world.handle().settle().await;
+}
+
+/// An event of a process that serves several agents, from where the first of them is.
+fn from_elsewhere(key: &str, kind: &str, session: &str, dir: &str) -> Incoming {
+    let from = Whereabouts {
+        agent_type: Some(AgentType::new(kind)),
+        pids: vec![999],
+        session: Some(session.into()),
+        cwd: Some(dir.into()),
+        ..whereabouts()
+    };
+    let payload = json!({"hook_event_name": "UserPromptSubmit", "session_id": session});
+    Incoming { from: From::Pane(from), ..hook(key, &payload) }
+}
+
+#[tokio::test]
+async fn a_process_that_serves_several_agents_is_bound_by_session_and_directory() {
+    let world = World::new();
+    two(&world, "codex", ["/one", "/two"]).await;
+    let first = world.send(from_elsewhere("1", "codex", "s2", "/two")).await.expect("taken");
+    assert_eq!(first.status, ReceiptStatus::Bound);
+    let running: Vec<_> = world.agents().into_iter().filter(|(_, state)| *state == State::Running).collect();
+    assert_eq!(running, [(first.runtime_id.clone().expect("bound"), State::Running)]);
+    let moved = world.send(from_elsewhere("2", "codex", "s2", "/one")).await.expect("taken");
+    assert_eq!(moved.runtime_id, first.runtime_id, "a session stays where it is, whatever its directory");
+    let other = world.send(from_elsewhere("3", "codex", "s1", "/one")).await.expect("taken");
+    assert!(other.runtime_id.is_some() && other.runtime_id != first.runtime_id);
+}
+
+#[tokio::test]
+async fn two_agents_in_one_directory_are_not_guessed() {
+    let world = World::new();
+    two(&world, "codex", ["/one", "/one"]).await;
+    let event = world.send(from_elsewhere("1", "codex", "s", "/one")).await.expect("taken");
+    assert_eq!(event.status, ReceiptStatus::PendingBind);
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_for_itself_is_bound_by_its_process_only() {
+    let world = World::new();
+    two(&world, "claude", ["/one", "/two"]).await;
+    let event = world.send(from_elsewhere("1", "claude", "s", "/two")).await.expect("taken");
+    assert_eq!(event.status, ReceiptStatus::PendingBind);
+}

@@ -1,0 +1,113 @@
+//! Files that agents keep about themselves.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agtmux_agents::{Registry, StatusFile};
+use agtmux_core::ids::{AgentType, ProcessRef};
+use agtmux_tmux::platform::ProcessTable;
+use serde_json::Value;
+
+use super::switchboard::{Notice, Notices, Switchboard, Watch};
+
+/// More than any status has.
+const LARGEST: u64 = 64 << 10;
+
+struct AgentFile {
+    process: ProcessRef,
+    path: PathBuf,
+    event_type: String,
+    watch: Option<Watch>,
+    content: Option<Vec<u8>>,
+}
+
+/// The status files of one server's agents.
+#[derive(Default)]
+pub(super) struct AgentFiles {
+    files: HashMap<u32, AgentFile>,
+}
+
+/// What a file said when it was read.
+pub(super) struct Status {
+    pub(super) process: ProcessRef,
+    pub(super) event_type: String,
+    pub(super) payload: Value,
+}
+
+impl AgentFiles {
+    /// Follows the agents that were found. Gives back the panes whose files are worth a first look.
+    pub(super) fn follow<'a>(
+        &mut self,
+        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
+        registry: &Registry,
+        table: &dyn ProcessTable,
+    ) -> Vec<u32> {
+        let mut before = std::mem::take(&mut self.files);
+        let mut new = Vec::new();
+        for (pane, agent_type, process) in found {
+            let known = before.remove(&pane).filter(|file| file.process == process);
+            let file = known.or_else(|| {
+                let kept = registry.status_file(agent_type.as_str())?;
+                new.push(pane);
+                AgentFile::new(kept, process, table)
+            });
+            if let Some(file) = file {
+                self.files.insert(pane, file);
+            }
+        }
+        new
+    }
+
+    /// Reads the file of this pane's agent; nothing if it is not there, is half written, or says what it said before.
+    pub(super) fn read(&mut self, pane: u32, board: &Arc<Switchboard>, to: &Notices) -> Option<Status> {
+        let file = self.files.get_mut(&pane)?;
+        file.watch(pane, board, to);
+        let content = read(&file.path)?;
+        if file.content.as_ref() == Some(&content) {
+            return None;
+        }
+        let payload = serde_json::from_slice(&content).ok()?;
+        file.content = Some(content);
+        Some(Status { process: file.process, event_type: file.event_type.clone(), payload })
+    }
+}
+
+impl AgentFile {
+    fn new(kept: &StatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+        let variable = |name: &str| table.variable(process.pid, name).filter(|value| !value.is_empty());
+        let below_home = || {
+            let home = variable("HOME").or_else(|| std::env::var_os("HOME"))?;
+            Some(Path::new(&home).join(&kept.root))
+        };
+        let root = kept.root_variable.as_deref().and_then(variable).map(PathBuf::from).or_else(below_home)?;
+        let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
+        root.is_absolute().then(|| Self { process, path, event_type: kept.event.clone(), watch: None, content: None })
+    }
+
+    /// The directory may come into being only with the first agent.
+    fn watch(&mut self, pane: u32, board: &Arc<Switchboard>, to: &Notices) {
+        if self.watch.is_none()
+            && let Some(dir) = self.path.parent()
+        {
+            self.watch = board.contents(dir, to, Notice::AgentFile(pane)).ok();
+        }
+    }
+}
+
+/// A plain file of ours; nothing that could make us wait or lead elsewhere.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let ours = metadata.is_file() && metadata.uid() == rustix::process::getuid().as_raw();
+    if !ours || metadata.len() > LARGEST {
+        return None;
+    }
+    let mut content = Vec::new();
+    file.take(LARGEST).read_to_end(&mut content).ok()?;
+    Some(content)
+}

@@ -1,0 +1,222 @@
+//! When the screens of agents are looked at: when their output settles, and now and then while it does not.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use agtmux_core::ids::{AgentType, ProcessRef};
+
+/// Output has settled when nothing came for this long.
+const SETTLED: Duration = Duration::from_millis(150);
+/// The first look after a rest, while output goes on.
+const FIRST: Duration = Duration::from_millis(300);
+/// How often a screen is looked at while output goes on.
+const WHILE_WRITING: Duration = Duration::from_secs(1);
+/// Looks at one pane come a few at once, then once in [`WHILE_WRITING`].
+const BURST: f64 = 4.0;
+/// An agent that said something shows it a moment later.
+const SHOWS: Duration = Duration::from_millis(400);
+/// Looks that are due this soon are made together.
+const TOGETHER: Duration = Duration::from_millis(50);
+/// A look that brought no answer is repeated.
+const RETRY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+struct Agent {
+    agent_type: AgentType,
+    process: ProcessRef,
+    wrote_at: Option<Instant>,
+    /// The first output that no look has seen.
+    unseen_from: Option<Instant>,
+    looked_at: Option<Instant>,
+    /// A look that is wanted whatever the pane writes.
+    wanted_at: Option<Instant>,
+    credit: f64,
+    credit_at: Instant,
+}
+
+/// What is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) pane: u32,
+    pub(super) agent_type: AgentType,
+    pub(super) process: ProcessRef,
+    /// Nothing was written for a while before this look.
+    pub(super) settled: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Screens {
+    agents: HashMap<u32, Agent>,
+}
+
+impl Screens {
+    /// Follows the agents that were found. A new one is looked at soon.
+    pub(super) fn follow<'a>(&mut self, found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>, now: Instant) {
+        let mut before = std::mem::take(&mut self.agents);
+        for (pane, agent_type, process) in found {
+            let agent = match before.remove(&pane) {
+                Some(agent) if agent.process == process && agent.agent_type == *agent_type => agent,
+                _ => Agent::new(agent_type.clone(), process, now),
+            };
+            self.agents.insert(pane, agent);
+        }
+    }
+
+    pub(super) fn wrote(&mut self, pane: u32, now: Instant) {
+        if let Some(agent) = self.agents.get_mut(&pane) {
+            agent.wrote_at = Some(now);
+            agent.unseen_from.get_or_insert(now);
+        }
+    }
+
+    /// The agent in this pane said something: what it shows is worth a look.
+    pub(super) fn said(&mut self, pane: u32, now: Instant) {
+        if let Some(agent) = self.agents.get_mut(&pane) {
+            agent.wanted_at = Some(now + SHOWS);
+        }
+    }
+
+    pub(super) fn look_at_all(&mut self, now: Instant) {
+        self.agents.values_mut().for_each(|agent| agent.wanted_at = Some(now));
+    }
+
+    pub(super) fn holds(&self, pane: u32) -> bool {
+        self.agents.contains_key(&pane)
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        self.agents.values().filter_map(Agent::due).min()
+    }
+
+    /// The panes that are due. They count as looked at from now on.
+    pub(super) fn take(&mut self, now: Instant) -> Vec<Look> {
+        if self.wake_at().is_none_or(|at| now < at) {
+            return Vec::new();
+        }
+        let due = self.agents.iter_mut().filter(|(_, agent)| agent.due().is_some_and(|at| at <= now + TOGETHER));
+        let mut looks: Vec<Look> = due.map(|(pane, agent)| agent.look(*pane, now)).collect();
+        looks.sort_by_key(|look| look.pane);
+        looks
+    }
+
+    /// The look brought nothing.
+    pub(super) fn missed(&mut self, pane: u32, now: Instant) {
+        if let Some(agent) = self.agents.get_mut(&pane) {
+            agent.wanted_at = Some(now + RETRY);
+        }
+    }
+}
+
+impl Agent {
+    fn new(agent_type: AgentType, process: ProcessRef, now: Instant) -> Self {
+        Self {
+            agent_type,
+            process,
+            wrote_at: None,
+            unseen_from: None,
+            looked_at: None,
+            wanted_at: Some(now),
+            credit: BURST,
+            credit_at: now,
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let written = self.wrote_at.zip(self.unseen_from).map(|(wrote, from)| {
+            let settled = wrote + SETTLED;
+            let rested = self.looked_at.map_or(from, |at| at + WHILE_WRITING);
+            let meanwhile = rested.max(from + FIRST);
+            // Without credit a pane that settles again and again counts as one that goes on writing.
+            let wait = Duration::from_secs_f64((1.0 - self.credit).max(0.0) * WHILE_WRITING.as_secs_f64());
+            settled.max(self.credit_at + wait).min(meanwhile)
+        });
+        written.into_iter().chain(self.wanted_at).min()
+    }
+
+    fn look(&mut self, pane: u32, now: Instant) -> Look {
+        let settled = self.wrote_at.is_none_or(|at| at + SETTLED <= now);
+        let gained = now.saturating_duration_since(self.credit_at).as_secs_f64() / WHILE_WRITING.as_secs_f64();
+        self.credit = ((self.credit + gained).min(BURST) - 1.0).max(0.0);
+        self.credit_at = now;
+        (self.unseen_from, self.looked_at) = (None, Some(now));
+        self.wanted_at = self.wanted_at.filter(|at| *at > now + TOGETHER);
+        Look { pane, agent_type: self.agent_type.clone(), process: self.process, settled }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn screens(start: Instant) -> Screens {
+        let mut screens = Screens::default();
+        let agent = AgentType::new("claude");
+        screens.follow([(1, &agent, ProcessRef { pid: 1, start: 1 })].into_iter(), start);
+        screens
+    }
+
+    /// The milliseconds at which the pane is looked at, and whether it had settled.
+    fn looks(screens: &mut Screens, start: Instant, until: u64, writes: impl Fn(u64) -> bool) -> Vec<(u64, bool)> {
+        let mut times = Vec::new();
+        for ms in 0..until {
+            let now = start + millis(ms);
+            if writes(ms) {
+                screens.wrote(1, now);
+            }
+            times.extend(screens.take(now).into_iter().map(|look| (ms, look.settled)));
+        }
+        times
+    }
+
+    #[test]
+    fn a_new_agent_is_looked_at_once() {
+        let start = Instant::now();
+        assert_eq!(looks(&mut screens(start), start, 5_000, |_| false), [(0, true)]);
+    }
+
+    #[test]
+    fn a_burst_of_output_is_looked_at_when_it_settles() {
+        let start = Instant::now();
+        let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..5_100).contains(&ms) && ms % 20 == 0);
+        assert_eq!(times, [(0, true), (5_230, true)]);
+    }
+
+    #[test]
+    fn output_that_goes_on_is_looked_at_once_a_second_and_when_it_ends() {
+        let start = Instant::now();
+        let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..8_000).contains(&ms) && ms % 100 == 0);
+        assert_eq!(times, [(0, true), (5_300, false), (6_300, false), (7_300, false), (8_050, true)]);
+    }
+
+    #[test]
+    fn one_that_settles_again_and_again_is_looked_at_once_a_second() {
+        let start = Instant::now();
+        let times = looks(&mut screens(start), start, 20_000, |ms| ms % 200 == 0);
+        assert!((18..=25).contains(&times.len()), "{} looks in 20 s", times.len());
+    }
+
+    #[test]
+    fn what_an_agent_says_is_looked_at_a_moment_later() {
+        let start = Instant::now();
+        let mut screens = screens(start);
+        looks(&mut screens, start, 1_000, |_| false);
+        screens.said(1, start + millis(1_000));
+        assert_eq!(looks(&mut screens, start, 3_000, |_| false), [(1_400, true)]);
+    }
+
+    #[test]
+    fn another_process_is_another_agent() {
+        let start = Instant::now();
+        let mut screens = screens(start);
+        looks(&mut screens, start, 1_000, |_| false);
+        let agent = AgentType::new("claude");
+        screens.follow([(1, &agent, ProcessRef { pid: 2, start: 2 })].into_iter(), start + millis(1_000));
+        assert_eq!(screens.take(start + millis(1_000)).len(), 1);
+        screens.follow(std::iter::empty(), start + millis(1_001));
+        assert_eq!(screens.wake_at(), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! Events that hooks could not deliver: read at the start and whenever one appears, taken in like any other, and deleted
+//! when they are stored.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::EventIn;
+use agtmux_tmux::platform::{self, Options, Platform, Signal, Token};
+use tokio::time::timeout;
+
+use crate::engine::EngineHandle;
+use crate::observe::Discovery;
+use crate::serve;
+
+/// What the API takes, too.
+const LARGEST: u64 = 1 << 20;
+/// How many unreadable files are kept to be looked at.
+const MOST_BAD: usize = 100;
+/// When the disk refuses, or a file cannot be read now.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+const WATCH: Token = Token(1);
+
+pub(crate) struct Spool {
+    dir: PathBuf,
+    engine: EngineHandle,
+    discovery: Discovery,
+}
+
+enum Fate {
+    /// Stored, or refused for good.
+    Done,
+    Unreadable(String),
+    /// It stays where it is.
+    Later,
+}
+
+impl Spool {
+    pub(crate) fn new(dir: PathBuf, engine: EngineHandle, discovery: Discovery) -> Self {
+        Self { dir, engine, discovery }
+    }
+
+    /// Runs until the daemon stops.
+    pub(crate) async fn run(self) {
+        match self.watch() {
+            Ok(watching) => self.follow(watching).await,
+            Err(error) => {
+                tracing::warn!(%error, "the spool cannot be watched; what is in it now is read once");
+                self.take_all().await;
+            }
+        }
+    }
+
+    fn watch(&self) -> io::Result<Platform> {
+        let platform = platform::open(Options { pty_events: false, force_portable: false })?;
+        platform.watcher.watch_dir(WATCH, &self.dir)?;
+        Ok(platform)
+    }
+
+    async fn follow(&self, mut platform: Platform) {
+        loop {
+            let all = self.take_all().await;
+            let signal = if all {
+                platform.signals.recv().await
+            } else {
+                match timeout(TRY_AGAIN, platform.signals.recv()).await {
+                    Ok(signal) => signal,
+                    Err(_) => continue,
+                }
+            };
+            let Some(signal) = signal else { return };
+            // A directory that was replaced is watched anew. One that is gone is made again at the next start.
+            if matches!(signal, Signal::DirChanged(_) | Signal::Overflow) {
+                let _ = platform.watcher.watch_dir(WATCH, &self.dir);
+            }
+        }
+    }
+
+    /// The oldest first, one after the other. False when something had to be left for later.
+    async fn take_all(&self) -> bool {
+        let mut all = true;
+        for path in waiting(&self.dir) {
+            match self.take(&path).await {
+                Fate::Done => remove(&path),
+                Fate::Unreadable(why) => {
+                    tracing::warn!(file = %path.display(), why, "an event in the spool cannot be read; it is put aside");
+                    put_aside(&self.dir, &path);
+                }
+                Fate::Later => all = false,
+            }
+        }
+        all
+    }
+
+    async fn take(&self, path: &Path) -> Fate {
+        let bytes = match read(path) {
+            Ok(bytes) => bytes,
+            // Dropped by a hook that needed the room.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Fate::Done,
+            Err(error) => return Fate::Unreadable(error.to_string()),
+        };
+        let event: EventIn = match serde_json::from_slice(&bytes) {
+            Ok(event) => event,
+            Err(error) => return Fate::Unreadable(error.to_string()),
+        };
+        if let Some(socket) = event.socket {
+            // As if the hook had come in person: its server is watched from now on.
+            self.discovery.caller(Some(format!("{socket},0,0")), None).await;
+        }
+        let outcome = match serve::read_event(bytes.into()).await {
+            Ok(incoming) => self.engine.event(incoming).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(()) => Fate::Done,
+            Err(ApiError { code: ErrorCode::NotStored | ErrorCode::Internal, .. }) => Fate::Later,
+            Err(error) => {
+                tracing::debug!(file = %path.display(), %error, "an event from the spool was refused");
+                Fate::Done
+            }
+        }
+    }
+}
+
+/// The names begin with the time. Drafts and the folder of bad ones are left out.
+fn waiting(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let is_event = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_event).collect();
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let meta = fs::symlink_metadata(path)?;
+    if !meta.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+    }
+    if meta.len() > LARGEST {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it has more than 1 MiB"));
+    }
+    fs::read(path)
+}
+
+fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(file = %path.display(), %error, "a delivered event stays in the spool");
+        }
+        _ => {}
+    }
+}
+
+fn put_aside(dir: &Path, path: &Path) {
+    let bad = dir.join("bad");
+    let moved = fs::create_dir_all(&bad).and_then(|()| {
+        let mut earlier = waiting(&bad);
+        let surplus = (earlier.len() + 1).saturating_sub(MOST_BAD);
+        earlier.drain(..surplus).for_each(|path| remove(&path));
+        fs::rename(path, bad.join(path.file_name().unwrap_or_default()))
+    });
+    if moved.is_err() {
+        remove(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_ones_are_bounded_and_drafts_are_left_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join(".x.tmp"), "draft").expect("written");
+        for n in 0..MOST_BAD + 3 {
+            let path = dir.path().join(format!("{n:04}.json"));
+            fs::write(&path, "no event").expect("written");
+            assert_eq!(waiting(dir.path()), std::slice::from_ref(&path));
+            put_aside(dir.path(), &path);
+        }
+        let bad = waiting(&dir.path().join("bad"));
+        assert_eq!(bad.len(), MOST_BAD);
+        assert!(bad[0].ends_with("0003.json"), "the oldest go first: {}", bad[0].display());
+    }
+
+    #[test]
+    fn links_and_huge_files_are_not_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, link) = (dir.path().join("a.json"), dir.path().join("b.json"));
+        fs::write(&file, vec![b' '; (1 << 20) + 1]).expect("written");
+        std::os::unix::fs::symlink("/etc/hostname", &link).expect("linked");
+        assert!(read(&file).is_err() && read(&link).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! What adapters remember of runtimes, and which sessions of which agents those are.
+
+use std::collections::BTreeSet;
+
+use agtmux_agents::native::Memory;
+use agtmux_core::ids::AgentType;
+use agtmux_core::runtime::RuntimeId;
+use jiff::Timestamp;
+use rusqlite::{Connection, Transaction, params};
+
+pub(super) fn put_agent(
+    tx: &Transaction<'_>,
+    agent_id: &str,
+    agent_type: &AgentType,
+    session: &str,
+    runtime: &RuntimeId,
+    at: Timestamp,
+) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, updated_at)
+         VALUES (?1, ?2, ?3, (SELECT pane_id FROM runtimes WHERE runtime_id = ?4), ?5)
+         ON CONFLICT (agent_id) DO UPDATE SET tmux_pane_id = excluded.tmux_pane_id, updated_at = excluded.updated_at",
+    )?
+    .execute(params![agent_id, agent_type.as_str(), session, runtime.as_str(), at.as_microsecond()])?;
+    tx.prepare_cached("UPDATE runtimes SET agent_id = ?2 WHERE runtime_id = ?1")?
+        .execute(params![runtime.as_str(), agent_id])?;
+    Ok(())
+}
+
+pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &Memory) -> rusqlite::Result<()> {
+    let text = serde_json::to_string(memory).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
+    tx.prepare_cached("UPDATE runtimes SET memory = ?2 WHERE runtime_id = ?1")?
+        .execute(params![runtime.as_str(), text])?;
+    Ok(())
+}
+
+/// Those of the runtimes that lived when the daemon stopped. One that cannot be read is a fresh one: it was only a help.
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, Memory)>> {
+    let sql = "SELECT runtime_id, memory FROM runtimes WHERE ended_at IS NULL AND memory IS NOT NULL";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let read = |(id, text): (String, String)| Some((RuntimeId::from_stored(id), serde_json::from_str(&text).ok()?));
+    Ok(rows.into_iter().filter_map(read).collect())
+}
+
+/// Only the switch is stored; what an adapter can do, its manifest tells.
+pub(super) fn put_adapter(tx: &Transaction<'_>, name: &str, enabled: bool, at: Timestamp) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO adapters (adapter_name, agent_type, version, capabilities, enabled, updated_at)
+         VALUES (?1, ?1, '', '', ?2, ?3)
+         ON CONFLICT (adapter_name) DO UPDATE SET enabled = ?2, updated_at = ?3",
+    )?
+    .execute(params![name, enabled, at.as_microsecond()])?;
+    Ok(())
+}
+
+pub(super) fn disabled(connection: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let mut statement = connection.prepare("SELECT adapter_name FROM adapters WHERE enabled = 0")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}

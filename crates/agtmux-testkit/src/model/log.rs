@@ -1,0 +1,77 @@
+//! What was asked, and when.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Agents ask a lot; only the newest requests matter to a test.
+const KEPT_REQUESTS: usize = 256;
+const KEPT_BODY: usize = 256 * 1024;
+/// Whole bodies are kept of the last few: they hold the whole conversation each time.
+const KEPT_BODIES: usize = 32;
+
+/// One request and what became of it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub path: String,
+    /// The last user message.
+    pub prompt: String,
+    /// What the answer does, in a word.
+    pub act: String,
+    /// Whether it is none of the conversation: a title, a count of tokens.
+    pub side: bool,
+    /// The names of the tools that the agent offers.
+    pub tools: Vec<String>,
+    /// The request as it came, shortened; empty for old ones.
+    pub body: String,
+    pub at: Instant,
+    /// When the first byte of the answer was given.
+    pub began: Option<Instant>,
+    /// When the answer was complete, or was cut on purpose.
+    pub ended: Option<Instant>,
+    /// When the agent hung up before that.
+    pub left: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Log(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    requests: VecDeque<(u64, Request)>,
+    next: u64,
+}
+
+impl Log {
+    /// Gives the number under which it can be noted what becomes of it.
+    pub(super) fn add(&self, mut request: Request) -> u64 {
+        let cut = request.body.floor_char_boundary(KEPT_BODY);
+        request.body.truncate(cut);
+        let mut kept = self.kept();
+        let number = kept.next;
+        kept.next += 1;
+        kept.requests.push_back((number, request));
+        if kept.requests.len() > KEPT_REQUESTS {
+            kept.requests.pop_front();
+        }
+        if let Some(old) = kept.requests.len().checked_sub(KEPT_BODIES + 1) {
+            kept.requests[old].1.body = String::new();
+        }
+        number
+    }
+
+    pub(super) fn note(&self, number: u64, change: impl FnOnce(&mut Request)) {
+        let mut kept = self.kept();
+        if let Some((_, request)) = kept.requests.iter_mut().find(|(known, _)| *known == number) {
+            change(request);
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<Request> {
+        self.kept().requests.iter().map(|(_, request)| request.clone()).collect()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,79 @@
+//! A model that is none: it speaks the wire protocols of the real ones on loopback and does what the last user message
+//! says, so that the real command line agents can be led into any scene without a network.
+
+mod log;
+mod play;
+mod script;
+mod serve;
+mod wire;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+pub use log::Request;
+pub use script::{Act, CLOSING, QUOTED, SLOW_END};
+
+use log::Log;
+
+/// Serves until it is dropped.
+#[derive(Debug)]
+pub struct MockModel {
+    address: SocketAddr,
+    log: Arc<Log>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl MockModel {
+    #[expect(clippy::new_without_default, reason = "making one opens a port")]
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let log = Arc::new(Log::default());
+        let (stop, stopped) = oneshot::channel();
+        let for_server = Arc::clone(&log);
+        let thread = thread::spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = axum::serve(listener, serve::router(for_server)) => {}
+                    _ = stopped => {}
+                }
+            });
+            // Answers that are still being given end with the runtime: nobody waits for a slow one.
+            runtime.shutdown_background();
+        });
+        Self { address, log, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Without a path and without a slash at its end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The newest requests, the oldest of them first.
+    pub fn requests(&self) -> Vec<Request> {
+        self.log.all()
+    }
+
+    /// The newest request that was no side business and whose prompt has a line that begins with this text.
+    pub fn asked(&self, text: &str) -> Option<Request> {
+        let is_it = |request: &Request| request.prompt.lines().any(|line| line.trim_start().starts_with(text));
+        self.requests().into_iter().rev().find(|request| !request.side && is_it(request))
+    }
+}
+
+impl Drop for MockModel {
+    fn drop(&mut self) {
+        // Fails only when the server has ended by itself.
+        let _ = self.stop.take().map(|stop| stop.send(()));
+        if let Some(thread) = self.thread.take() {
+            // A drop must not panic; what panicked in the thread was printed there.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The protocols, one file each.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+
+use super::play::Frame;
+use super::script::{Act, Piece};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wire {
+    Anthropic,
+    Responses,
+    Chat,
+    Gemini,
+}
+
+/// What matters of a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Question {
+    pub(super) model: String,
+    pub(super) prompt: String,
+    /// Whether the last thing that was said is what a tool answered.
+    pub(super) after_tool: bool,
+    /// The answer to a request that is none of the conversation.
+    pub(super) side: Option<String>,
+    pub(super) tools: Vec<String>,
+    /// A subagent that has just begun, where it has to be waited for.
+    pub(super) begun_agent: Option<String>,
+    pub(super) stream: bool,
+}
+
+impl Question {
+    /// The first of these that the agent offers, or the first at all: agents rename their tools from version to version.
+    fn tool(&self, names: &[&str]) -> String {
+        let offered = names.iter().find(|name| self.tools.iter().any(|tool| tool == *name));
+        (*offered.unwrap_or(&names[0])).to_owned()
+    }
+}
+
+impl Wire {
+    pub(super) fn of(path: &str) -> Option<Self> {
+        match path {
+            _ if path.contains("/messages") => Some(Self::Anthropic),
+            _ if path.ends_with("/responses") => Some(Self::Responses),
+            _ if path.ends_with("/chat/completions") => Some(Self::Chat),
+            _ if path.contains(":streamGenerateContent") || path.contains(":generateContent") => Some(Self::Gemini),
+            _ if path.contains(":countTokens") => Some(Self::Gemini),
+            _ => None,
+        }
+    }
+
+    pub(super) fn question(self, path: &str, body: &Value) -> Question {
+        match self {
+            Self::Anthropic => anthropic::question(body),
+            Self::Responses => responses::question(body),
+            Self::Chat => chat::question(body),
+            Self::Gemini => gemini::question(path, body),
+        }
+    }
+
+    pub(super) fn frames(self, question: &Question, pieces: &[Piece]) -> Vec<Frame> {
+        match self {
+            Self::Anthropic => anthropic::frames(question, pieces),
+            Self::Responses => responses::frames(question, pieces),
+            Self::Chat => chat::frames(question, pieces),
+            Self::Gemini => gemini::frames(question, pieces),
+        }
+    }
+
+    pub(super) fn whole(self, question: &Question, pieces: &[Piece]) -> Value {
+        match self {
+            Self::Anthropic => anthropic::whole(question, pieces),
+            Self::Responses => responses::whole(question, pieces),
+            Self::Chat => chat::whole(question, pieces),
+            Self::Gemini => gemini::whole(question, pieces),
+        }
+    }
+
+    pub(super) fn failure(self, code: u16) -> Value {
+        let message = format!("mock failure {code}");
+        match self {
+            Self::Anthropic => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
+            Self::Gemini => json!({"error": {"code": code, "message": message, "status": gemini::status(code)}}),
+            _ => json!({"error": {"message": message, "type": "server_error", "code": "mock"}}),
+        }
+    }
+
+    /// The answer to a question for the number of tokens.
+    pub(super) fn count(self, path: &str) -> Option<Value> {
+        match self {
+            Self::Anthropic if path.ends_with("/count_tokens") => Some(json!({"input_tokens": 100})),
+            Self::Gemini if path.ends_with(":countTokens") => Some(json!({"totalTokens": 100})),
+            _ => None,
+        }
+    }
+}
+
+/// A name of its own: agents take two messages or calls with the same one for one.
+fn next(kind: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The texts of a message, whichever way it holds them.
+fn texts(content: &Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
+    }
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+    texts.join("\n")
+}
+
+fn names<'a>(tools: &'a Value, name: impl Fn(&'a Value) -> &'a Value) -> Vec<String> {
+    let tools = tools.as_array().map(Vec::as_slice).unwrap_or_default();
+    tools.iter().filter_map(|tool| name(tool).as_str().map(str::to_owned)).collect()
+}
+
+/// All text at once, for answers that do not come in pieces.
+fn joined(pieces: &[Piece]) -> String {
+    let text = |piece: &Piece| if let Piece::Text(text) = piece { text.clone() } else { String::new() };
+    pieces.iter().map(text).collect()
+}
+
+fn choices() -> Value {
+    json!([{"label": "Red", "description": "A warm one"}, {"label": "Blue", "description": "A cold one"}])
+}
+
+const ASKED: &str = "Which colour should the button be?";
+
+/// What a tool call says it is for.
+const PURPOSE: &str = "Run mock command";
+
+fn shell_command(act: &Act) -> Option<&str> {
+    match act {
+        Act::Run(command) | Act::Do(command) | Act::Background(command) => Some(command),
+        _ => None,
+    }
+}

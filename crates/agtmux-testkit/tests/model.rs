@@ -1,0 +1,134 @@
+//! The mock model does what a prompt says, in each protocol.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::model::{CLOSING, MockModel, SLOW_END};
+use agtmux_testkit::wait_for;
+use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn post(model: &MockModel, path: &str, body: &Value) -> String {
+    let address = model.url().replace("http://", "");
+    let mut stream = TcpStream::connect(&address).expect("the model listens");
+    let body = body.to_string();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {}", body.len());
+    write!(stream, "{head}\r\n\r\n{body}").expect("it reads");
+    let mut answer = Vec::new();
+    // A connection that is cut ends with an error after what came before.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn anthropic(prompt: &str) -> Value {
+    let tools = json!([{"name": "Bash"}, {"name": "AskUserQuestion"}]);
+    json!({"model": "m", "stream": true, "tools": tools, "messages": [{"role": "user", "content": prompt}]})
+}
+
+fn responses(prompt: &str) -> Value {
+    let content = json!([{"type": "input_text", "text": prompt}]);
+    let tools = json!([{"type": "function", "name": "exec_command"}]);
+    json!({"model": "m", "stream": true, "tools": tools, "input": [{"role": "user", "content": content}]})
+}
+
+fn chat(prompt: &str) -> Value {
+    let tools = json!([{"type": "function", "function": {"name": "bash"}}]);
+    json!({"model": "m", "stream": true, "tools": tools, "messages": [{"role": "user", "content": prompt}]})
+}
+
+fn gemini(prompt: &str) -> Value {
+    let tools = json!([{"functionDeclarations": [{"name": "run_shell_command"}]}]);
+    json!({"tools": tools, "contents": [{"role": "user", "parts": [{"text": prompt}]}]})
+}
+
+/// Each protocol with a prompt in it.
+fn everywhere(prompt: &str) -> [(&'static str, Value); 4] {
+    [
+        ("/v1/messages?beta=true", anthropic(prompt)),
+        ("/v1/responses", responses(prompt)),
+        ("/v1/chat/completions", chat(prompt)),
+        ("/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", gemini(prompt)),
+    ]
+}
+
+#[test]
+fn it_says_what_it_is_told() {
+    let model = MockModel::new();
+    for (path, body) in everywhere("SAY good morning") {
+        let answer = post(&model, path, &body);
+        assert!(answer.contains("text/event-stream") && answer.contains("good morning"), "{path}: {answer}");
+        let request = model.asked("SAY good").expect("it was logged");
+        assert!(request.ended.is_some() && request.act == "SAY" && !request.side, "{request:?}");
+    }
+}
+
+#[test]
+fn it_calls_the_shell_and_closes_after_the_result() {
+    let model = MockModel::new();
+    for (path, body) in everywhere("RUN touch wanted") {
+        let answer = post(&model, path, &body);
+        assert!(answer.contains("touch wanted"), "{path}: {answer}");
+    }
+    assert!(post(&model, "/v1/responses", &responses("RUN touch x")).contains("require_escalated"));
+    assert!(!post(&model, "/v1/responses", &responses("DO touch x")).contains("require_escalated"));
+    let mut after = anthropic("RUN touch wanted");
+    let result = json!([{"type": "tool_result", "tool_use_id": "x", "content": "RUN again"}]);
+    after["messages"] = json!([after["messages"][0], {"role": "user", "content": result}]);
+    assert!(post(&model, "/v1/messages", &after).contains(CLOSING));
+    let next = json!([result[0], {"type": "text", "text": "[interrupted]"}, {"type": "text", "text": "SAY go on"}]);
+    after["messages"][1]["content"] = next;
+    let answer = post(&model, "/v1/messages", &after);
+    assert!(answer.contains("go on") && !answer.contains(CLOSING), "a prompt after a denial: {answer}");
+}
+
+#[test]
+fn it_fails_and_breaks_off_when_told_to() {
+    let model = MockModel::new();
+    for (path, body) in everywhere("FAIL 529") {
+        let answer = post(&model, path, &body);
+        assert!(answer.starts_with("HTTP/1.1 529") && answer.contains("mock failure 529"), "{path}: {answer}");
+    }
+    for (path, body) in everywhere("DROP") {
+        let answer = post(&model, path, &body);
+        assert!(answer.contains("half an ans") && !answer.ends_with("0\r\n\r\n"), "{path}: {answer}");
+    }
+}
+
+#[test]
+fn side_business_is_answered_in_the_shape_that_was_asked_for() {
+    let model = MockModel::new();
+    let mut title = responses("SLOW 30");
+    title["text"] = json!({"format": {"type": "json_schema"}});
+    assert!(post(&model, "/v1/responses", &title).contains(r#"{\"title\":"#));
+    assert!(model.requests().last().is_some_and(|request| request.side));
+    assert!(model.asked("SLOW 30").is_none(), "a title is not the conversation");
+    let counted = post(&model, "/v1/messages/count_tokens", &anthropic("SLOW 30"));
+    assert!(counted.contains("input_tokens"), "{counted}");
+}
+
+#[test]
+fn a_slow_answer_is_slow_and_who_hangs_up_is_noted() {
+    let model = MockModel::new();
+    let begun = Instant::now();
+    assert!(post(&model, "/v1/messages", &anthropic("SLOW 1")).contains(SLOW_END));
+    assert!(begun.elapsed() >= Duration::from_secs(1));
+    let address = model.url().replace("http://", "");
+    let body = anthropic("SLOW 60").to_string();
+    let mut stream = TcpStream::connect(&address).expect("the model listens");
+    write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .expect("sent");
+    wait_for("the answer to begin", SOON, || model.asked("SLOW 60")?.began);
+    drop(stream);
+    wait_for("the end of the reader to be noted", SOON, || model.asked("SLOW 60")?.left);
+}
+
+#[test]
+fn it_ends_with_the_test() {
+    let model = MockModel::new();
+    let address = model.url().replace("http://", "");
+    drop(model);
+    assert!(TcpStream::connect(address).is_err(), "the port is closed");
+}

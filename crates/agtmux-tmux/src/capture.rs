@@ -1,0 +1,89 @@
+//! What panes show, several in one call.
+
+use crate::command::{Command, Framing};
+
+/// What one pane shows. Text is bytes with escapes: nobody vouches for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// The server that answered: panes of another one may have the same numbers.
+    pub server_pid: u32,
+    pub pane: u32,
+    pub pane_pid: u32,
+    pub title: Vec<u8>,
+    pub screen: Vec<u8>,
+}
+
+const FIELDS: [&str; 4] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{pane_title}"];
+
+const HEAD: char = 'h';
+const END: char = 'e';
+
+/// More than any screen has.
+const LARGEST_SCREEN: usize = 1 << 20;
+
+/// A pane that is gone makes tmux skip the rest: those before it have been answered by then.
+pub(crate) fn capture(framing: &Framing, panes: &[u32]) -> Vec<Command> {
+    let (head, end) = (framing.record(HEAD, &FIELDS), framing.record(END, &[]));
+    let one = |pane: &u32| {
+        [
+            Command::display(&head, Some(*pane)),
+            // The pane itself, also while somebody scrolls through it; with colours, which tell a hint from a word.
+            Command::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}")),
+            Command::display(&end, Some(*pane)),
+        ]
+    };
+    panes.iter().flat_map(one).collect()
+}
+
+/// Those that were answered whole.
+pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
+    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| one(&fields, body)).collect()
+}
+
+fn one(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
+    let &[server_pid, pane, pane_pid, title] = fields else { return None };
+    let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
+    let body = body.strip_prefix(b"\n").unwrap_or(body);
+    Some(Capture {
+        server_pid: number(server_pid)?,
+        pane: number(pane.strip_prefix(b"%")?)?,
+        pane_pid: number(pane_pid)?,
+        title: title[..title.len().min(4096)].to_vec(),
+        screen: body[..body.len().min(LARGEST_SCREEN)].to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn answer(framing: &Framing, pane: &str, title: &str, screen: &str) -> String {
+        let head = framing.record(HEAD, &["9", pane, "42", title]);
+        format!("{head}\n{screen}\n{}\n", framing.record(END, &[]))
+    }
+
+    #[test]
+    fn screens_are_told_apart() {
+        let framing = Framing::fresh();
+        let text = answer(&framing, "%1", "one", "a\nb") + &answer(&framing, "%2", "two", "");
+        let captures = parse(&framing, text.as_bytes());
+        let seen: Vec<_> = captures.iter().map(|c| (c.pane, c.title.as_slice(), c.screen.as_slice())).collect();
+        assert_eq!(seen, [(1, &b"one"[..], &b"a\nb\n"[..]), (2, b"two", b"\n")]);
+    }
+
+    #[test]
+    fn one_that_was_cut_off_is_not_taken() {
+        let framing = Framing::fresh();
+        let whole = answer(&framing, "%1", "one", "a");
+        let text = whole.clone() + &framing.record(HEAD, &["9", "%2", "43", "two"]) + "\nhalf a screen";
+        assert_eq!(parse(&framing, text.as_bytes()), parse(&framing, whole.as_bytes()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&Framing::fixed("a"), &bytes);
+        }
+    }
+}

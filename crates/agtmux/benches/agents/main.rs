@@ -1,0 +1,48 @@
+//! How long it takes from what an agent does to a line of `agtmux watch`, and what a hook costs the agent.
+//!
+//! The agent is a stand-in that does what it is told: call a hook, or draw a screen that a real agent drew.
+
+mod hook;
+mod puppet;
+mod report;
+
+use std::time::Duration;
+
+use puppet::Puppet;
+
+/// How often each is measured.
+struct Plan {
+    rounds: usize,
+    hooks: usize,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    // `cargo test --benches` runs this as a test: then it only has to work.
+    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let plan = if quick { Plan { rounds: 3, hooks: 5 } } else { Plan { rounds: 60, hooks: 100 } };
+    let puppet = Puppet::start();
+    eprintln!("what agents say");
+    let native = lags(&puppet, plan.rounds, &["running", "completed"], Puppet::says);
+    eprintln!("what agents show");
+    let shown = lags(&puppet, plan.rounds, &["waiting_approval", "idle"], Puppet::shows);
+    eprintln!("what a hook costs");
+    let cost = hook::measure(&puppet, plan.hooks);
+    let report = report::Report { native, shown, cost };
+    println!("{}", report.table());
+    if !quick {
+        report.write();
+    }
+}
+
+fn lags(puppet: &Puppet, rounds: usize, states: &[&str], make: fn(&Puppet, &str)) -> Vec<Duration> {
+    let mut lags = Vec::new();
+    for round in 0..rounds * states.len() {
+        // Different each time, so that no rhythm of the daemon is met or missed by habit.
+        let spread = (round as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+        std::thread::sleep(Duration::from_millis(700 + spread % 600));
+        let state = states[round % states.len()];
+        lags.push(puppet.time(state, || make(puppet, state)));
+    }
+    lags
+}

@@ -1,0 +1,103 @@
+//! A stand-in for an agent, in a pane of its own, that does what it is told.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::{Running, TmuxServer, World, wait_until};
+use serde_json::Value;
+
+const SOON: Duration = Duration::from_secs(30);
+/// A change that is not told by then counts with this.
+const LATEST: Duration = Duration::from_secs(10);
+
+// The order counts: the world goes first and takes the daemon down, then the rest is waited for.
+pub(crate) struct Puppet {
+    pub(crate) world: World,
+    orders: File,
+    lines: Receiver<(Instant, Value)>,
+    _tmux: TmuxServer,
+    _watch: Running,
+    _daemon: Running,
+}
+
+impl Puppet {
+    pub(crate) fn start() -> Self {
+        let world = World::with_agtmux(binary());
+        let tmux = world.tmux("bench");
+        let orders = world.home().join("orders");
+        let made = world.command("mkfifo").arg(&orders).status();
+        assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
+        let shell = world.shell_named("claude");
+        let script = format!("while read -r order; do eval \"$order\"; done <{}", orders.display());
+        tmux.new_session("work", &format!("exec {} -c '{script}'", shell.display()));
+        tmux.run(&["resize-window", "-t", "=work:", "-x", "120", "-y", "40"]);
+        let mut daemon = world.agtmux();
+        daemon.args(["daemon", "run"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let daemon = Running::start(&mut daemon);
+        wait_until("the agent in the list", SOON, || {
+            let listed = world.agtmux().args(["list", "panes", "--json"]).env("AGTMUX_NO_AUTOSTART", "1").output();
+            listed.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("\"claude\""))
+        });
+        let (watch, lines) = watch(&world);
+        // Opening waits until the agent reads.
+        let orders = fs::OpenOptions::new().write(true).open(orders).expect("the agent reads its orders");
+        Self { world, orders, lines, _tmux: tmux, _watch: watch, _daemon: daemon }
+    }
+
+    fn order(&self, order: &str) {
+        (&self.orders).write_all(format!("{order}\n").as_bytes()).expect("the agent reads its orders");
+    }
+
+    /// A hook tells of it.
+    pub(crate) fn says(&self, state: &str) {
+        let event = if state == "running" { "UserPromptSubmit" } else { "Stop" };
+        self.order(&format!("echo {{}} | {} hook claude {event}", binary()));
+    }
+
+    /// Its screen shows it, and nothing else tells of it.
+    pub(crate) fn shows(&self, state: &str) {
+        let name = if state == "idle" { "claude-idle-start" } else { "claude-parallel-approval" };
+        let screens = concat!(env!("CARGO_MANIFEST_DIR"), "/../agtmux-agents/evidence/screens/claude");
+        self.order(&format!("printf \"\\033[2J\\033[H\"; cat {screens}/{name}.ansi"));
+    }
+
+    /// From just before it does something to the line that tells of it.
+    pub(crate) fn time(&self, state: &str, make: impl FnOnce()) -> Duration {
+        while self.lines.try_recv().is_ok() {}
+        let begun = Instant::now();
+        make();
+        while let Ok((at, line)) = self.lines.recv_timeout(LATEST.saturating_sub(begun.elapsed())) {
+            if line["item"]["state"] == state {
+                return at - begun;
+            }
+        }
+        eprintln!("no line for '{state}' within {LATEST:?}");
+        LATEST
+    }
+}
+
+fn watch(world: &World) -> (Running, Receiver<(Instant, Value)>) {
+    let mut command = world.agtmux();
+    command.args(["watch", "--format", "jsonl"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut watch = Running::start(&mut command);
+    let out = watch.stdout.take().expect("its output is piped");
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            let at = Instant::now();
+            let Ok(line) = serde_json::from_str(&line) else { continue };
+            if sender.send((at, line)).is_err() {
+                return;
+            }
+        }
+    });
+    (watch, lines)
+}
+
+pub(crate) fn binary() -> &'static str {
+    env!("CARGO_BIN_EXE_agtmux")
+}

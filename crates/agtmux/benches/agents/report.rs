@@ -1,0 +1,61 @@
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::hook::Cost;
+
+pub(crate) struct Report {
+    pub(crate) native: Vec<Duration>,
+    pub(crate) shown: Vec<Duration>,
+    pub(crate) cost: Cost,
+}
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-agents.md");
+
+const INTRODUCTION: &str = "\
+# Benchmarks: from an agent to the list
+
+What `make bench` measured. The agent is a stand-in that does what it is told: call a hook, or draw a screen that a real
+agent drew. Each time is from just before that to the line of `agtmux watch` that tells of it, so it includes the start of
+the hook's process, and for a screen the quiet moment that is waited for.
+
+";
+
+impl Report {
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::from("| measured | times | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
+        let mut lag = |name: &str, lags: &[Duration], goal: u64| {
+            let met = if percentile(lags, 95) <= Duration::from_millis(goal) { "met" } else { "**missed**" };
+            let (p50, p95) = (ms(percentile(lags, 50)), ms(percentile(lags, 95)));
+            let _ = writeln!(table, "| {name} | {} | {p50} | {p95} | {goal} ms | {met} |", lags.len());
+        };
+        lag("told by a hook", &self.native, 100);
+        lag("seen on the screen", &self.shown, 500);
+        let cost = &self.cost;
+        let times = u32::try_from(cost.hook.len().max(1)).unwrap_or(1);
+        let mut wall = |name: &str, walls: &[Duration], cpu: Duration| {
+            let (p50, p95) = (ms(percentile(walls, 50)), ms(percentile(walls, 95)));
+            let _ = writeln!(table, "| {name} | {} | {p50} | {p95} | | {} of CPU each |", walls.len(), ms(cpu / times));
+        };
+        wall("`agtmux hook`, wall time", &cost.hook, cost.hook_cpu);
+        wall("`true`, wall time", &cost.nothing, cost.nothing_cpu);
+        let ratio = percentile(&cost.hook, 50).as_secs_f64() / percentile(&cost.nothing, 50).as_secs_f64();
+        let _ = writeln!(table, "\nA hook takes {ratio:.1} times as long as `true`.");
+        table
+    }
+
+    pub(crate) fn write(&self) {
+        std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
+        eprintln!("written to docs/benchmarks-agents.md");
+    }
+}
+
+fn percentile(of: &[Duration], percent: usize) -> Duration {
+    let mut sorted = of.to_vec();
+    sorted.sort();
+    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1000.0)
+}

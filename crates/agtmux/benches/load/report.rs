@@ -1,0 +1,117 @@
+//! The table, for the terminal and for `docs/benchmarks-load.md`.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use crate::plan::Plan;
+use crate::send::Sent;
+use crate::stats::{median, percentile};
+use crate::watch::Seen;
+
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) sent: Sent,
+    pub(crate) memory: Vec<u64>,
+    pub(crate) cpu: f64,
+    pub(crate) seen: Seen,
+    pub(crate) stored: HashSet<usize>,
+    pub(crate) plain: Sent,
+}
+
+const METHOD: &str = "\
+## How it is measured
+
+- One daemon, one private tmux server, stand-ins for agents in all its panes. Events go over the unix socket on
+  connections that are kept; each sends its next event when it is due and the last one is acknowledged. Every event carries
+  what a hook of an agent carries (about 700 bytes) and changes the state of its agent.
+- **Acknowledged** means committed: it survives the end of the daemon, however that comes (`kill -9`). SQLite runs with a
+  write-ahead log and `synchronous=NORMAL`: after a power failure the database is whole, but the last moments may be missing.
+- **Lost**: acknowledged, and not in the database afterwards.
+- **To the stream**: from the moment just before an event is posted to the moment one reader of `GET /v1/events` has the line with
+  the state that the event made. *From when it was due* counts the time that a post had to wait for the one before it as
+  well: where that is much more, the rate was not held, however quick the single answers look.
+- **Plain store**: in the same run, before it, the same client sends the same events to a server that does nothing but
+  commit each of them as one row, with the same settings of SQLite.
+- **Memory** is what the daemon holds at the start, after a third, after two thirds and at the end. It keeps the last 8192
+  changes for readers that come back, so it grows until it has them.
+";
+
+pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
+    let seconds = plan.lasts.as_secs();
+    let mut out = format!(
+        "# Events under load\n\nWhat `make bench` measured: {} events/s for {seconds} s over {} agents.\n\n\
+         Machine: {machine}.\n\n| measured | goal | agtmux | plain store | |\n|---|---|---|---|---|\n",
+        plan.rate, plan.runtimes
+    );
+    let lost = m.sent.acknowledged.iter().filter(|n| !m.stored.contains(n)).count();
+    let refused = m.sent.sent - m.sent.acknowledged.len();
+    let unseen = m.sent.acknowledged.len().saturating_sub(m.seen.since_post.len());
+    let mut row = |what: &str, goal: &str, ours: String, plain: String, met: Option<bool>| {
+        let met = met.map(|met| if met { "met" } else { "**missed**" }).unwrap_or_default();
+        let _ = writeln!(out, "| {what} | {goal} | {ours} | {plain} | {met} |");
+    };
+    row("sent", "", m.sent.sent.to_string(), m.plain.sent.to_string(), None);
+    row(
+        "acknowledged",
+        "all",
+        m.sent.acknowledged.len().to_string(),
+        m.plain.acknowledged.len().to_string(),
+        Some(refused == 0),
+    );
+    row("stored", "all", m.stored.len().to_string(), String::new(), Some(m.stored.len() >= m.sent.acknowledged.len()));
+    row("lost", "0", lost.to_string(), String::new(), Some(lost == 0));
+    row("on the stream", "all", m.seen.since_post.len().to_string(), String::new(), Some(unseen == 0));
+    let late = percentile(&m.sent.late, 0.99);
+    row(
+        "posts begun later than planned, p99",
+        "100 ms",
+        ms(late),
+        ms(percentile(&m.plain.late, 0.99)),
+        Some(late <= 100.0),
+    );
+    row("to the acknowledgement, p50", "", ms(median(&m.sent.to_ack)), ms(median(&m.plain.to_ack)), None);
+    row(
+        "to the acknowledgement, p99",
+        "",
+        ms(percentile(&m.sent.to_ack, 0.99)),
+        ms(percentile(&m.plain.to_ack, 0.99)),
+        None,
+    );
+    row("to the stream, p50", "", ms(median(&m.seen.since_post)), String::new(), None);
+    let p99 = percentile(&m.seen.since_post, 0.99);
+    row("to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
+    let p99 = percentile(&m.seen.since_due, 0.99);
+    row("from when it was due to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
+    row("to the stream, at the most", "", ms(percentile(&m.seen.since_post, 1.0)), String::new(), None);
+    let mebibytes: Vec<f64> = m.memory.iter().map(|bytes| *bytes as f64 / f64::from(1 << 20)).collect();
+    let shown: Vec<String> = mebibytes.iter().map(|size| format!("{size:.1}")).collect();
+    let flat = match mebibytes.as_slice() {
+        [_, settled, .., end] => Some(*end <= settled * 1.1 + 1.0),
+        _ => None,
+    };
+    row("memory of the daemon", "flat", format!("{} MB", shown.join(" / ")), String::new(), flat);
+    row("CPU of the daemon", "", format!("{:.0} % of one core", m.cpu), String::new(), None);
+    let _ = write!(out, "\n{METHOD}");
+    out
+}
+
+fn ms(millis: f64) -> String {
+    format!("{millis:.1} ms")
+}
+
+pub(crate) fn write(text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks-load.md");
+    fs::write(&path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+}
+
+/// What the figures depend on, but nothing that would tell whose machine it is.
+pub(crate) fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let kernel: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or_default();
+    format!("{cores} cores, Linux {}; its load before the run was {load}", kernel.join("."))
+}

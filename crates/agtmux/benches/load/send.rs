@@ -1,0 +1,148 @@
+//! The events, and who sends them when.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::process;
+use serde_json::json;
+
+use crate::connection::Connection;
+use crate::plan::Plan;
+use crate::room::Runtime;
+use crate::stats::millis;
+
+/// Everyone is connected by then.
+const HEAD_START: Duration = Duration::from_millis(200);
+/// When memory is looked at, as shares of the whole.
+const LOOKS: [f64; 4] = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
+
+pub(crate) struct Load {
+    pub(crate) runtimes: Vec<Runtime>,
+    pub(crate) start: Instant,
+    pub(crate) count: usize,
+    lasts: Duration,
+    rate: usize,
+    connections: usize,
+    /// When the post of each event began, in nanoseconds after the start.
+    begun: Vec<AtomicU64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) sent: usize,
+    /// The numbers of those that were.
+    pub(crate) acknowledged: Vec<usize>,
+    /// From the post to its answer, in milliseconds.
+    pub(crate) to_ack: Vec<f64>,
+    /// How much later than planned posts began, in milliseconds.
+    pub(crate) late: Vec<f64>,
+}
+
+impl Load {
+    pub(crate) fn new(plan: &Plan, lasts: Duration, runtimes: &[Runtime]) -> Self {
+        let count = plan.rate * usize::try_from(lasts.as_secs()).unwrap_or(usize::MAX);
+        Self {
+            runtimes: runtimes.to_vec(),
+            start: Instant::now() + HEAD_START,
+            count,
+            lasts,
+            rate: plan.rate,
+            connections: plan.connections,
+            begun: (0..count).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// When it should have begun, after the start.
+    pub(crate) fn due(&self, n: usize) -> Duration {
+        Duration::from_secs_f64(n as f64 / self.rate as f64)
+    }
+
+    pub(crate) fn begun(&self, n: usize) -> Option<Duration> {
+        self.begun.get(n).map(|at| Duration::from_nanos(at.load(Ordering::Acquire))).filter(|at| !at.is_zero())
+    }
+
+    /// The event that gave this runtime this version of its state: each event changes it once.
+    pub(crate) fn event_of(&self, runtime: usize, version: u64) -> Option<usize> {
+        let nth = usize::try_from(version.checked_sub(self.runtimes[runtime].version + 1)?).ok()?;
+        Some(nth * self.runtimes.len() + runtime)
+    }
+
+    /// About as large as the hooks of agents are.
+    fn body(&self, n: usize) -> String {
+        let event_type = ["running", "waiting_input"][n / self.runtimes.len() % 2];
+        json!({
+            "runtime_id": self.runtimes[n % self.runtimes.len()].id, "source": "hook", "event_type": event_type,
+            "dedupe_key": format!("load-{n}"), "source_seq": n,
+            "payload": {
+                "session_id": "0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10", "cwd": "/home/somebody/work/project",
+                "transcript_path": "/home/somebody/.claude/projects/work/0198c2f4-7d3a-7c11-9a55-3d1f0b6f2a10.jsonl",
+                "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+                "tool_input": {"command": "cargo test -p project -- --nocapture", "description": "Run the tests"},
+            },
+        })
+        .to_string()
+    }
+}
+
+/// Sends everything. Tells also the memory that this process held and the share of a core that it used meanwhile.
+pub(crate) fn run(load: &Load, socket: &Path, pid: Option<u32>) -> (Sent, Vec<u64>, f64) {
+    thread::scope(|scope| {
+        let senders: Vec<_> =
+            (0..load.connections).map(|connection| scope.spawn(move || send(load, socket, connection))).collect();
+        let cpu = || pid.and_then(process::cpu_time).unwrap_or_default();
+        let before = cpu();
+        let memory = LOOKS.map(|share| {
+            sleep_until(load.start + load.lasts.mul_f64(share));
+            pid.and_then(process::resident_memory).unwrap_or_default()
+        });
+        let mut all = Sent::default();
+        for sender in senders {
+            all.add(sender.join().expect("a sender ends"));
+        }
+        let used = cpu().saturating_sub(before).as_secs_f64() / load.start.elapsed().as_secs_f64();
+        (all, memory.to_vec(), used * 100.0)
+    })
+}
+
+fn send(load: &Load, socket: &Path, connection: usize) -> Sent {
+    let mut stream = Connection::open(socket).expect("the daemon takes connections");
+    let mut sent = Sent::default();
+    for n in (connection..load.count).step_by(load.connections) {
+        let body = load.body(n);
+        let due = load.start + load.due(n);
+        sleep_until(due);
+        let begun = Instant::now();
+        let since_start = u64::try_from((begun - load.start).as_nanos()).unwrap_or(u64::MAX);
+        load.begun[n].store(since_start.max(1), Ordering::Release);
+        let status = stream.post(&body);
+        sent.sent += 1;
+        sent.late.push(millis(begun - due));
+        match status {
+            Ok(202) => {
+                sent.to_ack.push(millis(begun.elapsed()));
+                sent.acknowledged.push(n);
+            }
+            Ok(status) => eprintln!("event {n} was answered with {status}"),
+            Err(error) => {
+                eprintln!("event {n}: {error}");
+                stream = Connection::open(socket).expect("the daemon takes connections");
+            }
+        }
+    }
+    sent
+}
+
+impl Sent {
+    fn add(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.acknowledged.extend(other.acknowledged);
+        self.to_ack.extend(other.to_ack);
+        self.late.extend(other.late);
+    }
+}
+
+fn sleep_until(at: Instant) {
+    thread::sleep(at.saturating_duration_since(Instant::now()));
+}

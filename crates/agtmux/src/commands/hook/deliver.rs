@@ -1,0 +1,86 @@
+//! One request to the daemon, without a runtime and with an end to its patience.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use agtmux_api::TMUX_HEADER;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use super::answer::Answer;
+use super::event::variable;
+
+/// For everything: a daemon that is alive needs a hundredth of it.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Done when the daemon has answered, whatever it said, except that it could not store the event.
+pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut stream = open(socket)?;
+    write(&mut stream, head(body.len(), variable("TMUX").as_deref()).as_bytes(), deadline)?;
+    write(&mut stream, body, deadline)?;
+    match read_answer(&mut stream, deadline)? {
+        Answer::Taken => Ok(()),
+        Answer::NotStored => Err(io::Error::other("the daemon could not store it")),
+    }
+}
+
+/// Never waits: a daemon that has stopped may have a full queue.
+fn open(socket: &Path) -> io::Result<UnixStream> {
+    let meta = fs::metadata(socket)?;
+    if !meta.file_type().is_socket() || meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a socket of ours"));
+    }
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&fd, true)?;
+    connect(&fd, &SocketAddrUnix::new(socket)?)?;
+    rustix::io::ioctl_fionbio(&fd, false)?;
+    Ok(UnixStream::from(fd))
+}
+
+fn head(length: usize, tmux: Option<&str>) -> String {
+    let is_plain = |value: &&str| value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let tmux = tmux.filter(is_plain).map(|value| format!("{TMUX_HEADER}: {value}\r\n")).unwrap_or_default();
+    format!(
+        "POST /v1/events HTTP/1.1\r\nhost: agtmux\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\
+         connection: close\r\n{tmux}\r\n"
+    )
+}
+
+fn write(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(left(deadline)?))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<Answer> {
+    let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
+    loop {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => answer.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(answer) = Answer::parse(&answer)? {
+            return Ok(answer);
+        }
+    }
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}

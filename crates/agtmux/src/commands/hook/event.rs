@@ -1,0 +1,109 @@
+//! What is sent: what happened, and where.
+
+use std::path::PathBuf;
+
+use agtmux_api::wire::EventIn;
+use jiff::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::ancestors;
+
+#[derive(Debug)]
+pub(crate) struct Event {
+    source: &'static str,
+    event_type: String,
+    agent: Option<String>,
+    /// A process that is surely meant, beside our parents.
+    pid: Option<u32>,
+    time: Timestamp,
+    payload: Option<Value>,
+}
+
+impl Event {
+    pub(crate) fn new(source: &'static str, event_type: &str, time: Timestamp) -> Self {
+        Self { source, event_type: event_type.into(), agent: None, pid: None, time, payload: None }
+    }
+
+    pub(crate) fn agent(self, agent: &str) -> Self {
+        Self { agent: Some(agent.into()), ..self }
+    }
+
+    pub(crate) fn pid(self, pid: u32) -> Self {
+        Self { pid: Some(pid), ..self }
+    }
+
+    pub(crate) fn payload(self, payload: Option<Value>) -> Self {
+        Self { payload, ..self }
+    }
+
+    pub(super) fn into_wire(self, place: Place) -> EventIn {
+        EventIn {
+            source: self.source.into(),
+            event_type: self.event_type,
+            agent_type: self.agent,
+            pane: place.pane,
+            pid: self.pid,
+            pids: place.pids,
+            socket: place.socket,
+            cwd: place.cwd,
+            event_time: Some(self.time),
+            dedupe_key: Some(Uuid::new_v4().simple().to_string()),
+            payload: self.payload,
+            ..EventIn::default()
+        }
+    }
+}
+
+/// Where this process runs. Nothing else of the environment leaves it: it holds secrets.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pane: Option<String>,
+    socket: Option<String>,
+    cwd: Option<String>,
+    pids: Vec<u32>,
+}
+
+impl Place {
+    pub(crate) fn here() -> Self {
+        let tmux = variable("TMUX");
+        Self {
+            pane: variable("TMUX_PANE"),
+            socket: tmux.as_deref().and_then(socket_of),
+            cwd: std::env::current_dir().ok().and_then(text),
+            pids: ancestors::of_this_process(),
+        }
+    }
+}
+
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn text(path: PathBuf) -> Option<String> {
+    path.into_os_string().into_string().ok()
+}
+
+/// `$TMUX` is `socket,pid,session`, and the socket itself may contain commas.
+fn socket_of(tmux: &str) -> Option<String> {
+    let socket = tmux.rsplitn(3, ',').nth(2)?;
+    socket.starts_with('/').then(|| socket.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_is_what_comes_before_the_numbers() {
+        assert_eq!(socket_of("/tmp/a,b/s,12,0").as_deref(), Some("/tmp/a,b/s"));
+        assert_eq!(socket_of("nothing"), None);
+        assert_eq!(socket_of("rel,1,2"), None);
+    }
+
+    #[test]
+    fn each_event_has_a_key_of_its_own() {
+        let key = || Event::new("hook", "Stop", Timestamp::UNIX_EPOCH).into_wire(Place::default()).dedupe_key;
+        assert_ne!(key(), key());
+    }
+}

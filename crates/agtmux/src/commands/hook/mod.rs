@@ -1,0 +1,109 @@
+//! `agtmux hook`: what the hooks of agents call. It brings one event to the daemon and gets out of the way.
+//!
+//! Whatever happens it exits with 0 and prints nothing on stdout: agents read a hook's stdout as orders, and take an exit
+//! code of 2 for a veto.
+
+mod ancestors;
+mod answer;
+mod deliver;
+mod event;
+mod gemini;
+mod payload;
+mod spool;
+mod stdin;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use agtmux_api::paths::Paths;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+
+pub(crate) use event::{Event, Place};
+
+/// Codex has a second way to tell: a program that gets one JSON argument.
+const NOTIFY: &str = "notify";
+/// What comes after it is another program for the same notification.
+const THEN: &str = "--then";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads the hook's JSON from stdin, or for Codex's notify from the last argument, and adds the pane and the processes
+it comes from. Always exits with 0, prints nothing on stdout and never starts the daemon: what cannot be delivered at
+once is kept and delivered later. `agtmux setup` puts these calls into the settings of your agents.")]
+pub(crate) struct HookArgs {
+    /// The kind of agent: claude, codex, gemini
+    #[arg(required = true)]
+    agent: String,
+    /// The hook's name, as the agent calls it
+    #[arg(required = true)]
+    event: String,
+    /// Run this program afterwards, with the same last argument
+    #[arg(long, num_args = 1.., allow_hyphen_values = true, value_name = "PROGRAM")]
+    then: Vec<OsString>,
+}
+
+/// Takes the call before anything else is made ready, unless it asks for help.
+pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let began = Timestamp::now();
+    if args.nth(1)? != "hook" {
+        return None;
+    }
+    let words: Vec<OsString> = args.collect();
+    if words.first().is_some_and(|word| word == "--help" || word == "-h") {
+        return None;
+    }
+    // A fault of ours must never become the agent's.
+    std::panic::set_hook(Box::new(|_| {}));
+    let _ = std::panic::catch_unwind(|| run(&words, began));
+    Some(ExitCode::SUCCESS)
+}
+
+fn run(words: &[OsString], began: Timestamp) {
+    let [agent, event, rest @ ..] = words else {
+        eprintln!("agtmux: hook needs an agent and an event\n  try: agtmux hook --help");
+        return;
+    };
+    let (agent, event) = (agent.to_string_lossy(), event.to_string_lossy());
+    if event == NOTIFY {
+        notified(&agent, rest, began);
+        return;
+    }
+    let mut payload = payload::read(&stdin::read());
+    if agent == "gemini" && event == "AfterAgent" {
+        gemini::add_last_record(&mut payload);
+    }
+    send(Event::new("hook", &event, began).agent(&agent).payload(payload));
+}
+
+fn notified(agent: &str, rest: &[OsString], began: Timestamp) {
+    let Some(text) = rest.last().filter(|word| *word != THEN) else { return };
+    let payload = payload::read(text.as_encoded_bytes());
+    let kind = payload.as_ref().and_then(|p| p.get("type")).and_then(Value::as_str).unwrap_or(NOTIFY).to_owned();
+    send(Event::new("notify", &kind, began).agent(agent).payload(payload));
+    if rest.first().is_some_and(|word| word == THEN) {
+        then(&rest[1..]);
+    }
+}
+
+/// The user's own program, in our place.
+fn then(words: &[OsString]) {
+    if let [program, args @ ..] = words
+        && !args.is_empty()
+    {
+        let error = Command::new(program).args(args).exec();
+        eprintln!("agtmux: cannot run '{}' for the notification: {error}", OsStr::display(program));
+    }
+}
+
+/// To the daemon, or into the spool.
+pub(crate) fn send(event: Event) {
+    let Ok(paths) = Paths::from_env() else { return };
+    let event = event.into_wire(Place::here());
+    let body = payload::fit(event);
+    if deliver::post(&paths.socket, &body).is_err() {
+        spool::keep(&paths, &body);
+    }
+}

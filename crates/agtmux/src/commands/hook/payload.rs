@@ -1,0 +1,123 @@
+//! The agent's JSON: whole where it fits, what is left of it where not.
+
+use std::fmt;
+
+use agtmux_api::wire::EventIn;
+use serde::Deserializer;
+use serde::de::{MapAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+/// What the daemon takes, body and all.
+const LARGEST_BODY: usize = 1 << 20;
+/// How much of each text is kept of a payload that is too large.
+const SHORT: usize = 2048;
+
+/// None for nothing at all. What is no JSON, or was cut off, is still said to have come.
+pub(super) fn read(bytes: &[u8]) -> Option<Value> {
+    let bytes = bytes.trim_ascii();
+    if bytes.is_empty() {
+        return None;
+    }
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Some(value);
+    }
+    let mut found = Map::new();
+    // It fails where the text is cut off; what came before stays.
+    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(Collect(&mut found));
+    let fault = if found.is_empty() { "not_json" } else { "truncated" };
+    found.insert("agtmux".into(), json!({ fault: true }));
+    Some(Value::Object(found))
+}
+
+/// The body to send, made to fit.
+pub(super) fn fit(mut event: EventIn) -> Vec<u8> {
+    let body = encode(&event);
+    if body.len() <= LARGEST_BODY {
+        return body;
+    }
+    event.payload.as_mut().into_iter().for_each(shorten);
+    let body = encode(&event);
+    if body.len() <= LARGEST_BODY {
+        return body;
+    }
+    let small = |value: &Value| !value.is_array() && !value.is_object();
+    if let Some(Value::Object(fields)) = &mut event.payload {
+        *fields = std::mem::take(fields).into_iter().filter(|(_, value)| small(value)).take(64).collect();
+        fields.insert("agtmux".into(), json!({"truncated": true}));
+    } else {
+        event.payload = Some(json!({"agtmux": {"truncated": true}}));
+    }
+    encode(&event)
+}
+
+fn encode(event: &EventIn) -> Vec<u8> {
+    // Maps with text keys and no foreign types: there is nothing that could fail.
+    serde_json::to_vec(event).unwrap_or_default()
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > SHORT => {
+            let end = (0..=SHORT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            text.truncate(end);
+            text.push('…');
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+struct Collect<'a>(&'a mut Map<String, Value>);
+
+impl<'de> Visitor<'de> for Collect<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some((name, value)) = map.next_entry()? {
+            self.0.insert(name, value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_before_the_cut_is_kept() {
+        let cut = br#"{"session_id": "s", "tool_input": {"a": [1]}, "tool_response": "very lo"#;
+        let payload = read(cut).expect("a payload");
+        assert_eq!((&payload["session_id"], &payload["tool_input"]["a"][0]), (&json!("s"), &json!(1)));
+        assert_eq!(payload["agtmux"], json!({"truncated": true}));
+    }
+
+    #[test]
+    fn anything_is_read() {
+        assert_eq!(read(b" \n"), None);
+        assert_eq!(read(b"hello \xff"), Some(json!({"agtmux": {"not_json": true}})));
+        assert_eq!(read(b"[1]"), Some(json!([1])));
+        let deep = "[".repeat(100_000);
+        assert_eq!(read(deep.as_bytes()), Some(json!({"agtmux": {"not_json": true}})));
+    }
+
+    #[test]
+    fn a_body_always_fits() {
+        for payload in [
+            json!({"text": "x".repeat(2 << 20), "session_id": "s"}),
+            json!({"many": vec!["y".repeat(1500); 1000], "session_id": "s"}),
+            json!(vec!["z".repeat(1500); 1000]),
+        ] {
+            let keeps_id = payload["session_id"].is_string();
+            let body = fit(EventIn { payload: Some(payload), ..EventIn::default() });
+            assert!(body.len() <= LARGEST_BODY, "{}", body.len());
+            let event: EventIn = serde_json::from_slice(&body).expect("still an event");
+            assert!(!keeps_id || event.payload.expect("a payload")["session_id"] == "s");
+        }
+    }
+}

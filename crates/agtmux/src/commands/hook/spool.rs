@@ -1,0 +1,108 @@
+//! What could not be delivered, kept for the daemon: one file per event, the oldest dropped when there are too many.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use agtmux_api::paths::Paths;
+use agtmux_core::redact;
+use jiff::Timestamp;
+use serde_json::Value;
+use uuid::Uuid;
+
+const MOST_FILES: usize = 1000;
+const MOST_BYTES: u64 = 16 << 20;
+/// A draft as old as this was left behind by a crash.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// A full disk or a directory that is not ours loses the event: the agent goes on.
+pub(super) fn keep(paths: &Paths, body: &[u8]) {
+    if paths.prepare_spool().is_ok() {
+        let _ = put(&paths.spool_dir(), &harmless(body), MOST_FILES, MOST_BYTES);
+    }
+}
+
+/// Secrets do not go to the disk.
+fn harmless(body: &[u8]) -> Vec<u8> {
+    let Ok(mut event) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
+    redact::json(&mut event);
+    event.to_string().into_bytes()
+}
+
+fn put(dir: &Path, body: &[u8], most_files: usize, most_bytes: u64) -> io::Result<()> {
+    make_room(dir, body.len() as u64, most_files, most_bytes)?;
+    let id = Uuid::new_v4().simple();
+    let draft = dir.join(format!(".{id}.tmp"));
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .and_then(|mut file| file.write_all(body))
+        // The names sort by time.
+        .and_then(|()| fs::rename(&draft, dir.join(format!("{:020}-{id}.json", Timestamp::now().as_nanosecond()))));
+    written.inspect_err(|_| drop(fs::remove_file(&draft)))
+}
+
+fn make_room(dir: &Path, coming: u64, most_files: usize, most_bytes: u64) -> io::Result<()> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)?.flatten() {
+        let Ok(meta) = entry.metadata() else { continue };
+        if is_draft(&entry.path()) {
+            let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+            if age.is_some_and(|age| age > ABANDONED) {
+                let _ = fs::remove_file(entry.path());
+            }
+        } else if meta.is_file() {
+            files.push((entry.path(), meta.len()));
+        }
+    }
+    files.sort();
+    let (mut count, mut bytes) = (files.len() + 1, files.iter().map(|(_, len)| len).sum::<u64>() + coming);
+    for (path, length) in files {
+        if count <= most_files && bytes <= most_bytes {
+            break;
+        }
+        let _ = fs::remove_file(path);
+        count -= 1;
+        bytes -= length;
+    }
+    Ok(())
+}
+
+fn is_draft(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "tmp")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn bodies(dir: &Path) -> Vec<String> {
+        let mut paths: Vec<PathBuf> = fs::read_dir(dir).expect("there").flatten().map(|e| e.path()).collect();
+        paths.sort();
+        paths.iter().map(|path| fs::read_to_string(path).expect("readable")).collect()
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for body in ["1", "2", "3", "4"] {
+            put(dir.path(), body.as_bytes(), 3, 1000).expect("put");
+        }
+        assert_eq!(bodies(dir.path()), ["2", "3", "4"]);
+        put(dir.path(), b"55555", 3, 6).expect("put");
+        assert_eq!(bodies(dir.path()), ["4", "55555"]);
+    }
+
+    #[test]
+    fn a_secret_does_not_reach_the_disk() {
+        let secret = "sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1111222233334444";
+        let body = serde_json::json!({"payload": {"prompt": secret}}).to_string();
+        let kept = String::from_utf8(harmless(body.as_bytes())).expect("text");
+        assert!(!kept.contains(secret) && kept.contains("prompt"), "{kept}");
+    }
+}

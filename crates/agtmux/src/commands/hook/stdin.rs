@@ -1,0 +1,90 @@
+//! What the agent writes to a hook, without waiting for ever for it.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+/// What is kept of it; the daemon takes no more.
+const MOST: usize = 1 << 20;
+/// What is read and dropped beyond that: an agent whose hook does not read may stumble over the broken pipe.
+const MOST_DROPPED: usize = 64 << 20;
+/// An agent writes at once. One that does not close its end is not waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// After a whole document nothing more is expected.
+const AFTERTHOUGHT: Duration = Duration::from_millis(5);
+
+pub(super) fn read() -> Vec<u8> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Vec::new();
+    }
+    read_from(&stdin, PATIENCE)
+}
+
+fn read_from(fd: &impl AsFd, patience: Duration) -> Vec<u8> {
+    let deadline = Instant::now() + patience;
+    let (mut kept, mut dropped, mut buffer) = (Vec::new(), 0, [0; 32 * 1024]);
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let wait = if may_be_whole(&kept) { left.min(AFTERTHOUGHT) } else { left };
+        if !readable(fd, wait) {
+            return kept;
+        }
+        match rustix::io::read(fd, &mut buffer) {
+            Ok(count @ 1..) => {
+                let room = count.min(MOST - kept.len());
+                kept.extend_from_slice(&buffer[..room]);
+                dropped += count - room;
+            }
+            Err(Errno::INTR) => {}
+            _ => return kept,
+        }
+        if dropped > MOST_DROPPED || left.is_zero() {
+            return kept;
+        }
+    }
+}
+
+fn may_be_whole(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}
+
+fn readable(fd: &impl AsFd, wait: Duration) -> bool {
+    let Ok(wait) = Timespec::try_from(wait) else { return false };
+    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&wait)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    fn received(written: &[u8], close: bool) -> Vec<u8> {
+        let (mut ours, theirs) = UnixStream::pair().expect("a pair");
+        ours.write_all(written).expect("written");
+        let open = (!close).then_some(ours);
+        let kept = read_from(&theirs, Duration::from_millis(50));
+        drop(open);
+        kept
+    }
+
+    #[test]
+    fn an_end_that_stays_open_is_not_waited_for() {
+        assert_eq!(received(b"{\"a\":1}\n", false), b"{\"a\":1}\n");
+        assert_eq!(received(b"{\"a\":", false), b"{\"a\":");
+        assert_eq!(received(b"", false), b"");
+        assert_eq!(received(b"{\"a\":1}", true), b"{\"a\":1}");
+    }
+
+    #[test]
+    fn more_than_a_mebibyte_is_read_but_not_kept() {
+        let (mut ours, theirs) = UnixStream::pair().expect("a pair");
+        let writer = std::thread::spawn(move || ours.write_all(&vec![b'x'; 3 << 20]));
+        assert_eq!(read_from(&theirs, Duration::from_secs(20)).len(), MOST);
+        assert!(writer.join().expect("no panic").is_ok(), "nobody broke the pipe");
+    }
+}

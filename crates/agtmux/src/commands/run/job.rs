@@ -1,0 +1,158 @@
+//! A child that shares our process group and terminal, and a parent that nobody notices.
+//!
+//! Signals are blocked here, never ignored or handled: the child begins with the mask that we began with, and what we do
+//! to ourselves (stop, die) has its usual effect as soon as the signal is let through.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::exit;
+
+use nix::errno::Errno;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::error::{CliError, Exit};
+
+const WATCHED: [Signal; 11] = [
+    Signal::SIGCHLD,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTSTP,
+    Signal::SIGTTIN,
+    Signal::SIGTTOU,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGCONT,
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Exited(i32),
+    Killed(Signal),
+}
+
+pub(super) struct Job {
+    child: Pid,
+    watched: SigSet,
+}
+
+impl Job {
+    pub(super) fn start(words: &[OsString]) -> io::Result<Self> {
+        let watched: SigSet = WATCHED.into_iter().collect();
+        let usual = watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        match spawn(words, &usual) {
+            Ok(child) => Ok(Self { child, watched }),
+            Err(error) => {
+                usual.thread_set_mask()?;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.as_raw().cast_unsigned()
+    }
+
+    /// Returns when the child has ended.
+    pub(super) fn wait(&self) -> End {
+        loop {
+            if let Some(end) = self.look() {
+                return end;
+            }
+            match self.watched.wait() {
+                Ok(Signal::SIGCHLD) | Err(_) => {}
+                Ok(signal) => self.pass_on(signal),
+            }
+        }
+    }
+
+    /// Takes in all that has happened to the child.
+    fn look(&self) -> Option<End> {
+        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
+        loop {
+            match waitpid(self.child, Some(flags)) {
+                Ok(WaitStatus::Exited(_, code)) => return Some(End::Exited(code)),
+                Ok(WaitStatus::Signaled(_, signal, _)) => return Some(End::Killed(signal)),
+                Ok(WaitStatus::Stopped(_, signal)) => self.stop_too(signal),
+                Ok(WaitStatus::StillAlive) => return None,
+                Ok(_) | Err(Errno::EINTR) => {}
+                // Somebody else has waited for it: that is its end, too.
+                Err(_) => return Some(End::Exited(Exit::Failed as i32)),
+            }
+        }
+    }
+
+    /// What a terminal sends goes to the whole foreground group: the child has it already.
+    fn pass_on(&self, signal: Signal) {
+        let from_terminal =
+            matches!(signal, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU);
+        if !(from_terminal && in_foreground()) {
+            let _ = kill(self.child, signal);
+        }
+    }
+
+    /// The shell waits for us, not for the child: it must see us stop, by the same signal. Where no shell would wake us
+    /// up again we stay awake.
+    fn stop_too(&self, signal: Signal) {
+        if !has_a_shell() {
+            return;
+        }
+        let only = SigSet::from(signal);
+        // What has come from the terminal and this one are the same pending signal: we stop once.
+        let _ = raise(signal);
+        let _ = only.thread_unblock();
+        // Whoever wakes us means the child, too: the signal that did it is passed on.
+        let _ = only.thread_block();
+    }
+
+    pub(super) fn end_like_it(&self, end: End) -> Result<Exit, CliError> {
+        match end {
+            End::Exited(code) => exit(code),
+            End::Killed(signal) => {
+                // The child has dumped its core, if it wanted to.
+                let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+                let _ = SigSet::from(signal).thread_unblock();
+                // Rust's runtime catches the first SIGSEGV or SIGBUS, and lets go of it then.
+                let _ = raise(signal);
+                let _ = raise(signal);
+                exit(128 + signal as i32)
+            }
+        }
+    }
+}
+
+/// std's own way hands our mask down, and we need another one.
+fn spawn(words: &[OsString], mask: &SigSet) -> io::Result<Pid> {
+    let text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    let args: Vec<CString> = words.iter().map(|word| text(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
+    let variable = |(name, value): (OsString, OsString)| {
+        text([name.into_vec(), value.into_vec()].join(OsStr::new("=").as_bytes()))
+    };
+    let environment: Vec<CString> = std::env::vars_os().map(variable).collect::<io::Result<_>>()?;
+    let program = args.first().ok_or(io::ErrorKind::NotFound)?;
+    let mut attributes = PosixSpawnAttr::init()?;
+    attributes.set_sigmask(mask)?;
+    // Rust's runtime ignores it, and that would be inherited.
+    attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
+    attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
+    Ok(posix_spawnp(program, &PosixSpawnFileActions::init()?, &attributes, &args, &environment)?)
+}
+
+fn in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| {
+        rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == getpgrp().as_raw())
+    })
+}
+
+/// Our parent is of the same session but not of our job, as a shell with job control is.
+fn has_a_shell() -> bool {
+    let parent = getppid();
+    getsid(Some(parent)) == getsid(None) && getpgid(Some(parent)) != Ok(getpgrp())
+}

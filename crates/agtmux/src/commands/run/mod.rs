@@ -1,0 +1,86 @@
+//! `agtmux run`: a program as if it had been started without us, with its start and its end told to the daemon.
+
+mod job;
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::commands::hook::{Event, send};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use job::{End, Job};
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The program has the terminal, gets the signals, can be stopped with Ctrl-Z, and its exit code is \
+    ours: 128 and the signal's number if one ended it, 127 if it was not found, 126 if it cannot be executed. \
+    Without a daemon it runs just the same."
+)]
+pub(crate) struct RunArgs {
+    /// A name to know it by
+    #[arg(long)]
+    name: Option<String>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
+    let began = Timestamp::now();
+    let job = Job::start(&args.command).map_err(|error| not_started(&args.command, &error))?;
+    let about = |more: Value| about(args, job.pid(), more);
+    send(Event::new("wrapper", "agent-started", began).pid(job.pid()).payload(Some(about(json!({})))));
+    let end = job.wait();
+    send(Event::new("wrapper", "agent-exited", Timestamp::now()).pid(job.pid()).payload(Some(about(told(end)))));
+    job.end_like_it(end)
+}
+
+/// The program's name only: its arguments may hold a prompt, or a secret.
+fn about(args: &RunArgs, pid: u32, more: Value) -> Value {
+    let program = args.command.first().map(Path::new).and_then(Path::file_name).map(|name| name.to_string_lossy());
+    let mut about = json!({"program": program, "pid": pid});
+    if let Some(name) = &args.name {
+        about["name"] = json!(name);
+    }
+    if let (Value::Object(about), Value::Object(more)) = (&mut about, more) {
+        about.extend(more);
+    }
+    about
+}
+
+fn told(end: End) -> Value {
+    match end {
+        End::Exited(code) => json!({"exit_code": code}),
+        End::Killed(signal) => json!({"signal": signal as i32, "signal_name": signal.as_str()}),
+    }
+}
+
+fn not_started(command: &[OsString], error: &std::io::Error) -> CliError {
+    let name = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let missing = error.kind() == ErrorKind::NotFound;
+    let message = Message::new(format!("cannot run '{name}': {error}"));
+    let message = if missing { message.hint(format!("command -v {name}")) } else { message };
+    CliError::new(if missing { Exit::NotFound } else { Exit::NotExecutable }, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::signal::Signal;
+
+    #[test]
+    fn arguments_are_not_told() {
+        let args = RunArgs { name: Some("reviewer".into()), command: vec!["/opt/bin/claude".into(), "secret".into()] };
+        let said = about(&args, 7, told(End::Killed(Signal::SIGKILL)));
+        assert_eq!(
+            said,
+            json!({"program": "claude", "pid": 7, "name": "reviewer", "signal": 9, "signal_name": "SIGKILL"})
+        );
+        assert_eq!(told(End::Exited(3)), json!({"exit_code": 3}));
+    }
+}

@@ -1,0 +1,84 @@
+//! The agents that can be connected: one file each, data only.
+
+mod claude;
+mod codex;
+mod gemini;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::command::on_path;
+use super::edit::hooks::Format;
+
+pub(super) const ALL: [&Agent; 3] = [&claude::AGENT, &codex::AGENT, &gemini::AGENT];
+
+#[derive(Debug)]
+pub(super) struct Agent {
+    /// As it is called everywhere else, too.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) program: &'static str,
+    pub(super) home: Home,
+    pub(super) files: &'static [SettingsFile],
+    /// What the user will meet next, and how to see that it works.
+    pub(super) next: &'static str,
+}
+
+/// The directory of an agent's settings.
+#[derive(Debug)]
+pub(super) struct Home {
+    /// A variable that names another place, and what is to be appended to its value.
+    pub(super) variable: (&'static str, &'static str),
+    pub(super) below_home: &'static str,
+}
+
+#[derive(Debug)]
+pub(super) struct SettingsFile {
+    pub(super) name: &'static str,
+    pub(super) content: Content,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// A JSON object with a key `hooks`.
+    Hooks(Format),
+    /// A TOML file with the root key `notify`.
+    Notify,
+}
+
+impl Agent {
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        ALL.into_iter().find(|agent| agent.name == name)
+    }
+
+    pub(super) fn dir(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        let set = |name: &str| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let (variable, rest) = self.home.variable;
+        let elsewhere = set(variable).map(|dir| if rest.is_empty() { dir } else { dir.join(rest) });
+        elsewhere.or_else(|| Some(set("HOME")?.join(self.home.below_home)))
+    }
+
+    /// Whether there is a sign of it on this machine.
+    pub(super) fn is_here(&self, dir: &std::path::Path) -> bool {
+        dir.is_dir() || on_path(self.program).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_move_the_settings() {
+        let dir = |name: &str, vars: &[(&str, &str)]| {
+            let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(*value));
+            Agent::named(name).expect("known").dir(var)
+        };
+        assert_eq!(dir("claude", &[("HOME", "/h")]), Some("/h/.claude".into()));
+        assert_eq!(dir("claude", &[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c")]), Some("/c".into()));
+        assert_eq!(dir("codex", &[("CODEX_HOME", "/c")]), Some("/c".into()));
+        assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "/g")]), Some("/g/.gemini".into()));
+        assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "rel")]), Some("/h/.gemini".into()));
+        assert_eq!(dir("codex", &[]), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! What stands between two values: blanks, comments and commas.
+
+use std::ops::Range;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Comma,
+    /// Ends where its line does.
+    Line,
+    Block,
+    Other,
+}
+
+/// Everything in it but blanks, in order, with its place in the whole text.
+pub(super) fn tokens(text: &str, gap: Range<usize>) -> Vec<(Kind, Range<usize>)> {
+    let (mut at, mut found) = (gap.start, Vec::new());
+    while at < gap.end {
+        let rest = &text[at..gap.end];
+        let Some(first) = rest.chars().next() else { break };
+        let (kind, length) = if rest.starts_with("//") {
+            let line = rest.find('\n').unwrap_or(rest.len());
+            (Kind::Line, rest[..line].strip_suffix('\r').map_or(line, str::len))
+        } else if rest.starts_with("/*") {
+            (Kind::Block, rest.find("*/").map_or(rest.len(), |end| end + 2))
+        } else if first == ',' {
+            (Kind::Comma, 1)
+        } else if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        } else {
+            (Kind::Other, first.len_utf8())
+        };
+        found.push((kind, at..at + length));
+        at += length;
+    }
+    found
+}
+
+pub(super) fn comma(text: &str, gap: Range<usize>) -> Option<Range<usize>> {
+    tokens(text, gap).into_iter().find(|(kind, _)| *kind == Kind::Comma).map(|(_, range)| range)
+}
+
+/// Where the comments that follow on the same line end, and whether the last of them takes the rest of its line.
+pub(super) fn end_of_remarks(text: &str, gap: Range<usize>) -> (usize, bool) {
+    let (mut end, mut to_line_end) = (gap.start, false);
+    for (kind, range) in tokens(text, gap) {
+        let same_line = !text[end..range.start].contains('\n') && !text[range.clone()].contains('\n');
+        if !same_line || !matches!(kind, Kind::Line | Kind::Block) {
+            break;
+        }
+        (end, to_line_end) = (range.end, kind == Kind::Line);
+    }
+    (end, to_line_end)
+}
+
+pub(super) fn end_of_last_token(text: &str, gap: Range<usize>) -> usize {
+    let start = gap.start;
+    tokens(text, gap).last().map_or(start, |(_, range)| range.end)
+}
+
+/// Where the blanks before a value begin that go with it. `rest` is what will follow: a comment must not swallow it.
+pub(super) fn blanks_before(text: &str, gap: Range<usize>, rest: usize) -> usize {
+    let end = gap.end;
+    let (kind, start) = tokens(text, gap.clone()).last().map_or((Kind::Other, gap.start), |(kind, r)| (*kind, r.end));
+    let line_ends = text[rest..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+    match text[start..end].find('\n') {
+        Some(newline) if kind == Kind::Line && !line_ends => start + newline + 1,
+        _ => start,
+    }
+}

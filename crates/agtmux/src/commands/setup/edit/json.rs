@@ -1,0 +1,226 @@
+//! JSON with comments: where its objects and arrays are, and how an item is put in or taken out.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::gap::{self, Kind};
+use super::{Fault, Splice, apply, content_start, indent_at, newline_of, starts_its_line};
+
+#[derive(Debug, Clone)]
+pub(super) enum Node {
+    Object(Vec<Member>, Range<usize>),
+    Array(Vec<Node>, Range<usize>),
+    Text(String, Range<usize>),
+    Other(Range<usize>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    pub(super) name: String,
+    start: usize,
+    pub(super) value: Node,
+}
+
+/// None where the text holds no value.
+pub(super) fn parse(text: &str) -> Result<Option<Node>, Fault> {
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let start = content_start(text);
+    let parsed = parse_to_ast(&text[start..], &CollectOptions::default(), &options)
+        .map_err(|error| Fault::at(text, start + error.range().start, error.kind().to_string()))?;
+    Ok(parsed.value.map(|value| node(&value, start)))
+}
+
+fn node(value: &Value<'_>, shift: usize) -> Node {
+    let range = value.range();
+    let range = range.start + shift..range.end + shift;
+    match value {
+        Value::Object(object) => {
+            let member = |prop: &jsonc_parser::ast::ObjectProp<'_>| Member {
+                name: prop.name.as_str().to_owned(),
+                start: prop.range().start + shift,
+                value: node(&prop.value, shift),
+            };
+            Node::Object(object.properties.iter().map(member).collect(), range)
+        }
+        Value::Array(array) => Node::Array(array.elements.iter().map(|item| node(item, shift)).collect(), range),
+        Value::StringLit(text) => Node::Text(text.value.to_string(), range),
+        _ => Node::Other(range),
+    }
+}
+
+impl Node {
+    pub(super) fn range(&self) -> &Range<usize> {
+        match self {
+            Self::Object(_, range) | Self::Array(_, range) | Self::Text(_, range) | Self::Other(range) => range,
+        }
+    }
+
+    /// The last one counts, as everywhere.
+    pub(super) fn member(&self, name: &str) -> Option<(usize, &Node)> {
+        let Self::Object(members, _) = self else { return None };
+        let index = members.iter().rposition(|member| member.name == name)?;
+        Some((index, &members[index].value))
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Self::Text(text, _) = self { Some(text) } else { None }
+    }
+
+    pub(super) fn brackets(&self) -> Option<Brackets> {
+        let (items, range) = match self {
+            Self::Object(members, range) => (members.iter().map(|m| m.start..m.value.range().end).collect(), range),
+            Self::Array(values, range) => (values.iter().map(|value| value.range().clone()).collect(), range),
+            _ => return None,
+        };
+        Some(Brackets { inside: range.start + 1..range.end - 1, items })
+    }
+}
+
+/// An object or an array, and its items from the first to the last byte.
+#[derive(Debug, Clone)]
+pub(super) struct Brackets {
+    pub(super) inside: Range<usize>,
+    pub(super) items: Vec<Range<usize>>,
+}
+
+/// Where a new last item goes.
+struct Place {
+    at: usize,
+    /// A comment before it takes the rest of the line.
+    to_line_end: bool,
+    /// The last item has its comma already.
+    after_comma: bool,
+}
+
+/// How a new item is to be written: on a line of its own, indented so far, or beside the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) newline: &'static str,
+    /// None: on the same line.
+    pub(super) indent: Option<String>,
+    pub(super) unit: String,
+}
+
+impl Layout {
+    pub(super) fn separator(&self) -> String {
+        self.indent.as_ref().map_or_else(String::new, |indent| format!("{}{indent}", self.newline))
+    }
+
+    fn deeper(&self) -> Self {
+        Self { indent: self.indent.as_ref().map(|indent| format!("{indent}{}", self.unit)), ..self.clone() }
+    }
+
+    /// Items in brackets, laid out as an item of this layout.
+    pub(super) fn object(&self, items: &[String]) -> String {
+        let (inner, end) = (self.deeper().separator(), self.separator());
+        let comma = if inner.is_empty() { ", " } else { "," };
+        format!("{{{inner}{}{end}}}", items.join(&format!("{comma}{inner}")))
+    }
+}
+
+impl Brackets {
+    /// Like its last item; in an empty pair on a line of its own, unless everything is on one line.
+    pub(super) fn layout(&self, text: &str) -> Layout {
+        let (newline, unit, outer) = (newline_of(text), unit_of(text), indent_at(text, self.inside.start));
+        let indent = match self.items.last() {
+            Some(last) if starts_its_line(text, last.start) => Some(indent_at(text, last.start).to_owned()),
+            // Nothing else can follow on such a line.
+            Some(last) if self.place_after(text, last).to_line_end => Some(format!("{outer}{unit}")),
+            Some(_) => None,
+            None if self.is_all_of(text) || text.trim_end().contains('\n') => Some(format!("{outer}{unit}")),
+            None => None,
+        };
+        Layout { newline, indent, unit }
+    }
+
+    fn is_all_of(&self, text: &str) -> bool {
+        text[content_start(text)..self.inside.start].trim() == "{"
+    }
+
+    fn place_after(&self, text: &str, last: &Range<usize>) -> Place {
+        let gap = last.end..self.inside.end;
+        let comma = gap::comma(text, gap.clone());
+        let (at, to_line_end) = gap::end_of_remarks(text, comma.as_ref().map_or(gap.start, |comma| comma.end)..gap.end);
+        Place { at, to_line_end, after_comma: comma.is_some() }
+    }
+
+    pub(super) fn append(&self, text: &str, layout: &Layout, items: &[String]) -> Vec<Splice> {
+        let separator = layout.separator();
+        let comma = if separator.is_empty() { ", " } else { "," };
+        let items = items.join(&format!("{comma}{separator}"));
+        let Some(last) = self.items.last() else { return vec![self.fill(text, layout, &items)] };
+        let space = if separator.is_empty() { " " } else { "" };
+        let place = self.place_after(text, last);
+        if place.after_comma {
+            return vec![Splice::insert(place.at, format!("{space}{separator}{items},"))];
+        }
+        vec![Splice::insert(last.end, ","), Splice::insert(place.at, format!("{space}{separator}{items}"))]
+    }
+
+    /// The first items, after the comments that stand there alone.
+    fn fill(&self, text: &str, layout: &Layout, items: &str) -> Splice {
+        let at = gap::end_of_last_token(text, self.inside.clone());
+        let rest = &text[at..self.inside.end];
+        let outer = indent_at(text, self.inside.start);
+        let end = match &layout.indent {
+            Some(_) if !rest.contains('\n') => format!("{}{outer}", layout.newline),
+            _ => String::new(),
+        };
+        Splice::insert(at, format!("{}{items}{end}", layout.separator()))
+    }
+
+    /// Exactly the reverse of [`append`](Self::append). `inner` is what an emptied pair of brackets held before.
+    pub(super) fn without(&self, text: &str, index: usize, inner: Option<&str>) -> String {
+        let item = &self.items[index];
+        if self.items.len() == 1 {
+            return self.emptied(text, item, inner);
+        }
+        let before = if index == 0 { self.inside.start } else { self.items[index - 1].end };
+        let after = self.items.get(index + 1).map_or(self.inside.end, |next| next.start);
+        let own_comma = gap::comma(text, item.end..after);
+        let rest = own_comma.as_ref().map_or(item.end, |comma| comma.end);
+        let blanks = gap::blanks_before(text, before..item.start, rest);
+        let comma = own_comma.or_else(|| gap::comma(text, before..item.start));
+        let mut splices = vec![Splice::remove(blanks..item.end)];
+        splices.extend(comma.map(Splice::remove));
+        apply(text, splices)
+    }
+
+    fn emptied(&self, text: &str, item: &Range<usize>, inner: Option<&str>) -> String {
+        let left: Vec<_> = [self.inside.start..item.start, item.end..self.inside.end]
+            .into_iter()
+            .flat_map(|gap| gap::tokens(text, gap))
+            .filter(|(kind, _)| *kind != Kind::Comma)
+            .collect();
+        let known = inner.filter(|inner| gap::tokens(inner, 0..inner.len()).len() == left.len());
+        if let Some(inner) = known.or(left.is_empty().then_some("")) {
+            return apply(text, vec![Splice { range: self.inside.clone(), text: inner.to_owned() }]);
+        }
+        // Somebody has left a remark there: it stays.
+        let comma = gap::comma(text, item.end..self.inside.end);
+        let rest = comma.as_ref().map_or(item.end, |comma| comma.end);
+        let blanks = gap::blanks_before(text, self.inside.start..item.start, rest);
+        let removals = std::iter::once(blanks..item.end).chain(comma);
+        apply(text, removals.map(Splice::remove).collect())
+    }
+}
+
+/// By how much this text indents: as the first line that does.
+fn unit_of(text: &str) -> String {
+    let mut indents = text.lines().map(|line| &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]);
+    indents.find(|indent| !indent.is_empty() && indent.len() <= 8).unwrap_or("  ").to_owned()
+}

@@ -1,0 +1,97 @@
+//! Changes of a text that leave every other byte as it is. Parsers only say where things are.
+
+mod draft;
+mod gap;
+pub(super) mod hooks;
+mod json;
+pub(super) mod notify;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// What was there before us and cannot be told from the text afterwards.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hints {
+    /// Brackets that held nothing, by their path: what was between them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) empty: BTreeMap<String, String>,
+    /// The whole text, where it held no value at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) blank: Option<String>,
+}
+
+/// Why a text cannot be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) line: usize,
+    pub(super) why: String,
+}
+
+impl Fault {
+    fn at(text: &str, offset: usize, why: impl Into<String>) -> Self {
+        let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
+        Self { line: 1 + before.iter().filter(|byte| **byte == b'\n').count(), why: why.into() }
+    }
+}
+
+/// Text that replaces a range of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Splice {
+    range: Range<usize>,
+    text: String,
+}
+
+impl Splice {
+    fn insert(at: usize, text: impl Into<String>) -> Self {
+        Self { range: at..at, text: text.into() }
+    }
+
+    fn remove(range: Range<usize>) -> Self {
+        Self { range, text: String::new() }
+    }
+}
+
+/// They must not overlap. Those at the same place keep their order.
+fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+    splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
+    let mut out = String::with_capacity(text.len() + splices.iter().map(|splice| splice.text.len()).sum::<usize>());
+    let mut done = 0;
+    for splice in splices {
+        out.push_str(&text[done..splice.range.start]);
+        out.push_str(&splice.text);
+        done = splice.range.end;
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// A byte order mark is no part of any format.
+fn content_start(text: &str) -> usize {
+    if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 }
+}
+
+fn newline_of(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+/// The blanks that the line of this place begins with.
+fn indent_at(text: &str, at: usize) -> &str {
+    let line = &text[line_start(text, at)..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(content_start(text), |newline| newline + 1)
+}
+
+fn starts_its_line(text: &str, at: usize) -> bool {
+    let start = line_start(text, at);
+    start > content_start(text) && text[start..at].chars().all(|c| c == ' ' || c == '\t')
+}

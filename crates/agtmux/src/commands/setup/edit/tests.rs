@@ -1,0 +1,322 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::hooks::{self, Format};
+use super::{Hints, notify};
+use crate::commands::setup::command::OurCommand;
+
+const FORMAT: Format =
+    Format { events: &["SessionStart", "Stop", "PreToolUse"], matcher: Some(""), named: false, timeout: 5 };
+
+fn ours() -> OurCommand {
+    OurCommand::new("/opt/my bin/agtmux", "claude")
+}
+
+/// What a program reads from it: comments and trailing commas do not count.
+fn meaning(text: &str) -> Value {
+    fn of(value: &jsonc_parser::ast::Value<'_>) -> Value {
+        use jsonc_parser::ast::Value as Ast;
+        match value {
+            Ast::Object(object) => {
+                object.properties.iter().map(|p| (p.name.as_str().to_owned(), of(&p.value))).collect()
+            }
+            Ast::Array(array) => array.elements.iter().map(of).collect(),
+            Ast::StringLit(text) => json!(text.value),
+            Ast::NumberLit(number) => json!(number.value),
+            Ast::BooleanLit(boolean) => json!(boolean.value),
+            Ast::NullKeyword(_) => Value::Null,
+        }
+    }
+    let text = text.trim_start_matches('\u{feff}');
+    let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &Default::default()).expect("it can be read");
+    parsed.value.map_or(Value::Null, |value| of(&value))
+}
+
+/// Without our groups, and without what they alone made necessary.
+fn without_ours(mut value: Value) -> Value {
+    if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
+        for list in hooks.values_mut().filter_map(Value::as_array_mut) {
+            list.retain(|group| !group.to_string().contains("agtmux' hook claude"));
+        }
+    }
+    value
+}
+
+/// An object without its empty hooks: whether they were there before is told by the bytes.
+fn bare(mut value: Value) -> Value {
+    if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
+        hooks.retain(|_, list| list != &json!([]));
+    }
+    if value["hooks"] == json!({}) {
+        value.as_object_mut().map(|fields| fields.remove("hooks"));
+    }
+    if value == json!({}) { Value::Null } else { value }
+}
+
+#[track_caller]
+fn there_and_back(text: &str) -> String {
+    let (after, hints) = hooks::install(text, &FORMAT, &ours()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
+    assert_eq!(hooks::is_current(&after, &FORMAT, &ours()), Ok(true), "{after}");
+    assert_eq!(hooks::remove(&after, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
+    assert_eq!(bare(without_ours(meaning(&after))), bare(meaning(text)), "{after}");
+    // What is left without the hints means the same, at least, unless a name stands there twice.
+    if repeats_an_event(text) {
+        return after;
+    }
+    let blind = hooks::remove(&after, &Hints::default(), &ours()).unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
+    assert_eq!(bare(meaning(&blind)), bare(meaning(text)), "{blind}");
+    after
+}
+
+fn repeats_an_event(text: &str) -> bool {
+    let root = super::json::parse(text).expect("it can be read");
+    let names = |root: super::json::Node| match root.member("hooks") {
+        Some((_, super::json::Node::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
+        _ => Vec::new(),
+    };
+    let names = root.map(names).unwrap_or_default();
+    names.iter().any(|name| names.iter().filter(|other| *other == name).count() > 1)
+}
+
+const USERS_HOOK: &str = r#"{"hooks": [{"type": "command", "command": "echo hi"}]}"#;
+
+#[test]
+fn known_shapes_come_back_to_the_byte() {
+    for text in [
+        "",
+        "\n",
+        "  \r\n\r\n",
+        "// nothing yet",
+        "/* nothing */\n",
+        "{}",
+        "{}\n",
+        "{ }",
+        "{\n}\n",
+        "{ /* why */ }",
+        "{ // why\n}",
+        "\u{feff}{\"a\": 1}",
+        r#"{"a":1}"#,
+        r#"{"a": 1, "b": [1, 2, ], }"#,
+        "{\n  \"a\": 1\n}\n",
+        "{\n\t\"a\": 1, // one, two\n\t// the end\n}\n",
+        "{\n    \"a\": 1 // last, no comma  \n}",
+        "{\n    \"a\": 1 /* x */ /* y */, // z\n}",
+        "{\n  \"a\": 1\n  ,\n}",
+        "{\r\n  \"model\": \"x\",\r\n  \"hooks\": {\r\n  }\r\n}\r\n",
+        "{\"hooks\": {}}",
+        "{\"hooks\":{\"Stop\":[]}}",
+        "{\n  \"hooks\": {\n    \"Stop\": [\n    ],\n    \"Other\": []\n  },\n  \"z\": null\n}",
+        "{\n  \"hooks\": { \"Stop\": [ /* none */ ] } // end\n}",
+    ] {
+        there_and_back(text);
+        for list in
+            [format!("[{USERS_HOOK}]"), format!("[ {USERS_HOOK}, ]"), format!("[\n      {USERS_HOOK} // mine\n    ]")]
+        {
+            there_and_back(&format!("{{\n  \"hooks\": {{\n    \"Stop\": {list}\n  }}\n}}\n"));
+            there_and_back(&format!("{{\"hooks\": {{\"Stop\": {list},\n}}}}"));
+        }
+    }
+}
+
+#[test]
+fn new_lines_look_like_the_old_ones() {
+    let after = there_and_back("{\n\t\"a\": 1, // one\n\t\"b\": 2 // two\n}\n");
+    assert!(
+        after.starts_with("{\n\t\"a\": 1, // one\n\t\"b\": 2, // two\n\t\"hooks\": {\n\t\t\"SessionStart\": ["),
+        "{after}"
+    );
+    assert!(after.ends_with("] }]\n\t}\n}\n"), "{after}");
+    let after = there_and_back("{}\n");
+    assert!(after.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [{ \"matcher\": \"\","), "{after}");
+    assert!(there_and_back("{\r\n  \"a\": 1\r\n}\r\n").matches('\n').count() > 4);
+    assert!(!there_and_back("{\r\n  \"a\": 1\r\n}\r\n").replace("\r\n", "").contains('\n'));
+    assert!(!there_and_back("{\"a\": 1}").contains('\n'), "what is on one line stays there");
+}
+
+#[test]
+fn what_was_added_since_stays() {
+    let (after, hints) = hooks::install("{\n  \"a\": 1\n}\n", &FORMAT, &ours()).expect("installed");
+    let edited = after
+        .replacen("\"Stop\": [", &format!("\"Mine\": [1], // new\n    \"Stop\": [{USERS_HOOK}, "), 1)
+        .replacen("\"a\": 1", "\"a\": 2, \"c\": 3", 1);
+    let left = hooks::remove(&edited, &hints, &ours()).expect("removed");
+    assert_eq!(
+        left,
+        format!(
+            "{{\n  \"a\": 2, \"c\": 3,\n  \"hooks\": {{\n    \"Mine\": [1], // new\n    \"Stop\": [{USERS_HOOK}]\n  }}\n}}\n"
+        )
+    );
+}
+
+#[test]
+fn an_entry_that_shares_its_group_goes_alone() {
+    let line = ours().line("Stop");
+    let text = format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {{"command": "{line}"}}]}}]}}}}"#);
+    let left = hooks::remove(&text, &Hints::default(), &ours()).expect("removed");
+    assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}"#);
+}
+
+#[test]
+fn another_place_of_ours_is_not_current() {
+    let (after, _) = hooks::install("{}", &FORMAT, &OurCommand::new("/old/agtmux", "claude")).expect("installed");
+    assert_eq!(hooks::installed(&after, &ours()).expect("read").len(), 3);
+    assert!(!hooks::is_current(&after, &FORMAT, &ours()).expect("read"));
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_with_its_line() {
+    for (text, line, why) in [
+        ("{\n  \"a\": 1\n  \"b\": 2\n}", 2, "comma"),
+        ("{\n\"a\": 'x'}", 2, "ingle-quoted"),
+        ("[]", 1, "no object"),
+        ("{\"a\": 1}\n{}", 2, "one JSON value"),
+        ("{\n\n\"hooks\": []}", 3, "\"hooks\" is no object"),
+        ("{\"hooks\": {\n\"Stop\": {}}}", 2, "no list"),
+        ("{\"a\": \"", 1, ""),
+    ] {
+        let fault = hooks::install(text, &FORMAT, &ours()).expect_err(text);
+        assert!(fault.line == line && fault.why.contains(why), "{fault:?} for {text:?}");
+    }
+}
+
+#[track_caller]
+fn notify_there_and_back(text: &str) -> String {
+    let codex = OurCommand::new("/opt/agtmux", "codex");
+    let (after, hints) = notify::install(text, &codex).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
+    assert!(notify::is_current(&after, &codex).expect("read"), "{after}");
+    assert_eq!(notify::remove(&after, &hints, &codex).expect("read"), text, "by way of {after}");
+    after
+}
+
+#[test]
+fn notify_comes_and_goes_and_calls_what_was_there() {
+    for text in [
+        "",
+        "# only a comment",
+        "model = \"x\"",
+        "model = \"x\" # why\r\n\r\n[features]\r\nx = true\r\n",
+        "a.b.c = 1\n[t]\nnotify = [\"not\", \"ours\"]\n",
+        "[t]\nx = 1",
+        "notify = []",
+        "notify = [ # none\n]\n",
+        "i = { a = 1,\n b = 2 }\ns = '''\n[t]\n'''\n\n[t]\n",
+    ] {
+        let after = notify_there_and_back(text);
+        assert!(
+            after.contains("\"/opt/agtmux\", \"hook\", \"codex\", \"notify\"]") || text.starts_with("notify"),
+            "{after}"
+        );
+    }
+    for text in [
+        "notify = [\"python3\", \"/x/y.py\"]\n",
+        "\"notify\"=['a']",
+        "notify = [\n  \"a\", # why\n  \"b\",\n]\n[t]\n",
+        "notify = [ \"a\" ]",
+        "notify = [\t\"a\"]",
+    ] {
+        let after = notify_there_and_back(text);
+        assert!(after.contains("\"notify\", \"--then\","), "{after}");
+    }
+    let codex = OurCommand::new("/opt/agtmux", "codex");
+    for (text, line) in [("a = 1\nnotify = 7", 2), ("a = 1\n\nb = = 2", 3), ("notify = [1]", 1)] {
+        assert_eq!(notify::install(text, &codex).expect_err(text).line, line, "{text}");
+    }
+}
+
+/// Blanks and comments, as people leave them.
+fn blanks() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => Just(" ".to_owned()),
+        4 => Just("\n  ".to_owned()),
+        2 => Just("\r\n\t".to_owned()),
+        1 => Just("/* a, \"b\" } */".to_owned()),
+        1 => Just(" // c, d: [ \"\n".to_owned()),
+        1 => Just("\t".to_owned()),
+    ];
+    proptest::collection::vec(piece, 0..3).prop_map(|pieces| pieces.concat())
+}
+
+fn listed(open: char, items: Vec<(String, String, String)>, close: char, trailing: bool, end: String) -> String {
+    let count = items.len();
+    let mut out = String::from(open);
+    for (n, (before, item, after)) in items.into_iter().enumerate() {
+        let comma = if n + 1 < count || trailing { "," } else { "" };
+        out.push_str(&format!("{before}{item}{after}{comma}"));
+    }
+    out.push_str(&end);
+    out.push(close);
+    out
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("1".to_owned()),
+        Just("-2.5e3".to_owned()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just(r#""s // \" , } é""#.to_owned()),
+        Just(USERS_HOOK.to_owned()),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| prop_oneof![array(inner.clone()), object("[a-zé]{1,4}", inner)])
+}
+
+fn array(item: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    (proptest::collection::vec((blanks(), item, blanks()), 0..3), any::<bool>(), blanks())
+        .prop_map(|(items, trailing, end)| listed('[', items, ']', trailing, end))
+}
+
+fn object(name: &'static str, item: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    let member = (name, blanks(), blanks(), item).prop_map(|(name, a, b, value)| format!("\"{name}\"{a}:{b}{value}"));
+    (proptest::collection::vec((blanks(), member, blanks()), 0..4), any::<bool>(), blanks())
+        .prop_map(|(items, trailing, end)| listed('{', items, '}', trailing, end))
+}
+
+/// Settings with and without hooks of their own, for events that we want and for others.
+fn settings() -> impl Strategy<Value = String> {
+    let group = prop_oneof![Just(USERS_HOOK.to_owned()), object("[a-z]{1,3}", value())];
+    let hooks = object("(Stop|PreToolUse|Other)", array(group)).prop_map(Some);
+    let root =
+        (proptest::collection::vec((blanks(), "[a-g]{1,3}", value(), blanks()), 0..3), hooks.boxed(), any::<bool>());
+    (root, 0..4_usize, any::<bool>(), blanks(), blanks(), blanks()).prop_map(
+        |((members, hooks, with_hooks), at, trailing, before, end, after)| {
+            let mut items: Vec<_> =
+                members.into_iter().map(|(a, name, value, b)| (a, format!("\"{name}\": {value}"), b)).collect();
+            if let Some(hooks) = hooks.filter(|_| with_hooks) {
+                items.insert(at.min(items.len()), (" ".into(), format!("\"hooks\": {hooks}"), String::new()));
+            }
+            format!("{before}{}{after}", listed('{', items, '}', trailing, end))
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_settings_come_back_to_the_byte(text in settings()) {
+        // A comma after nothing is no JSON, however lenient.
+        prop_assume!(super::json::parse(&text).is_ok());
+        there_and_back(&text);
+    }
+
+    #[test]
+    fn any_text_is_refused_or_comes_back(text in "[{}\\[\\]\":,a \n/*]{0,24}") {
+        if hooks::install(&text, &FORMAT, &ours()).is_ok() {
+            there_and_back(&text);
+        }
+    }
+
+    #[test]
+    fn any_toml_comes_back(lines in proptest::collection::vec(prop_oneof![
+        Just("# c"), Just(""), Just("a = 1"), Just("b.c = [1,\n 2]"), Just("s = \"\"\"\n[x]\n\"\"\""),
+        Just("notify = [\"x\", 'y',]"), Just("notify = [\n]"), Just("[t]"), Just("[[u]]"), Just("  d = 'e'  # f"),
+    ], 0..6), crlf in any::<bool>(), open in any::<bool>()) {
+        let newline = if crlf { "\r\n" } else { "\n" };
+        let mut text = lines.iter().map(|line| format!("{line}\n")).collect::<String>().replace('\n', newline);
+        if open {
+            text.truncate(text.trim_end().len());
+        }
+        let codex = OurCommand::new("/opt/agtmux", "codex");
+        if notify::install(&text, &codex).is_ok() {
+            notify_there_and_back(&text);
+        }
+    }
+}

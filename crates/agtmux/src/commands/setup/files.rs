@@ -1,0 +1,93 @@
+//! Settings files on disk: read with care, replaced at once, never without a copy of what was there.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use tempfile::NamedTempFile;
+
+/// No settings are as large as this.
+const LARGEST: u64 = 8 << 20;
+
+/// The file itself: behind the links that lead to it.
+pub(super) fn target_of(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Ok(target) => Ok(target),
+        Err(error) if error.kind() == ErrorKind::NotFound => match fs::symlink_metadata(path) {
+            Ok(_) => Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere")),
+            // Its directory may be behind links, too, or not be there yet.
+            Err(_) => Ok(match (path.parent().and_then(|dir| fs::canonicalize(dir).ok()), path.file_name()) {
+                (Some(dir), Some(name)) => dir.join(name),
+                _ => path.to_owned(),
+            }),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// None when it is not there.
+pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let meta = match fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !meta.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a plain file"));
+    }
+    if meta.len() > LARGEST {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it has more than 8 MiB"));
+    }
+    fs::read(path).map(Some)
+}
+
+/// Replaces what is there by what should be, if it still is what was shown. Gives the name of the copy.
+pub(super) fn replace(path: &Path, before: Option<&str>, after: Option<&str>) -> io::Result<Option<PathBuf>> {
+    if read(path)?.as_deref() != before.map(str::as_bytes) {
+        return Err(io::Error::other("it has been changed in the meantime; nothing was written"));
+    }
+    let backup = before.filter(|_| after.is_some()).map(|text| back_up(path, text)).transpose()?;
+    match after {
+        Some(text) => write(path, text)?,
+        None => fs::remove_file(path)?,
+    }
+    Ok(backup)
+}
+
+fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
+    let mode = fs::metadata(path)?.permissions().mode() & 0o7777;
+    let stamp = Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    for n in 1.. {
+        let more = if n == 1 { String::new() } else { format!("-{n}") };
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".agtmux-backup-{stamp}{more}"));
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&name) {
+            Ok(mut file) => {
+                file.write_all(text.as_bytes())?;
+                file.sync_all()?;
+                return Ok(name.into());
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("there is no free name for a backup"))
+}
+
+/// Nobody ever sees half of it.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir)?;
+    let mut draft = NamedTempFile::new_in(dir)?;
+    draft.write_all(text.as_bytes())?;
+    if let Ok(meta) = fs::metadata(path) {
+        // Only root can give a file away; everyone else owns it already.
+        let _ = std::os::unix::fs::chown(draft.path(), Some(meta.uid()), Some(meta.gid()));
+        fs::set_permissions(draft.path(), Permissions::from_mode(meta.permissions().mode() & 0o7777))?;
+    }
+    draft.as_file().sync_all()?;
+    draft.persist(path)?;
+    Ok(())
+}

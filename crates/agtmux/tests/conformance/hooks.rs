@@ -1,0 +1,35 @@
+//! Our hooks in an agent's settings, and a keeper of what they are given.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use agtmux_testkit::World;
+
+use super::agents::Agent;
+use super::room::write_program;
+
+/// As a user would put them there. Returns whether there is a way to do that.
+pub(crate) fn install(world: &World, agent: &dyn Agent) -> bool {
+    if !can_install(world) {
+        return false;
+    }
+    let output = world.agtmux().args(["setup", "--agent", agent.name(), "--yes"]).output();
+    let output = output.expect("agtmux can be started");
+    assert!(output.status.success(), "agtmux setup: {}", String::from_utf8_lossy(&output.stderr));
+    true
+}
+
+/// Whether this build knows how to set hooks up.
+pub(crate) fn can_install(world: &World) -> bool {
+    let output = world.agtmux().args(["setup", "--help"]).output().expect("agtmux can be started");
+    output.status.success()
+}
+
+/// A program that puts each payload into a file of its own, named after when it came.
+pub(crate) fn write_keeper(world: &World, dir: &Path) -> PathBuf {
+    fs::create_dir(dir).expect("the world is writable");
+    let program = world.dir().join("keep-hook");
+    let text = format!("#!/bin/sh\nexec cat > \"{}/$(date +%s%N)-$1-$$.json\"\n", dir.display());
+    write_program(world, &program, &text);
+    program
+}

@@ -1,0 +1,111 @@
+//! The table of a run.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use super::outcome::{Outcome, Verdict};
+use super::run::Tried;
+use super::words::Mode;
+
+/// As Markdown.
+pub(crate) fn text(tried: &[Tried], outcomes: &[Outcome]) -> String {
+    let mut text = String::from("# Conformance\n\n");
+    text += "What agtmux says about the real agents, each led through these scenes by a model on loopback that does what \
+             it is told. The truth comes from that model, from the agent's own screen and from its process, never from \
+             agtmux. `hooks`: with agtmux's hooks in the agent's settings; `bare`: without any. Written by \
+             `make conformance`.\n\n";
+    text += "`ok` (ms from the truth to the line of `agtmux watch`, the longest of the scene's steps; below zero where \
+             agtmux knew before the screen; in brackets what it said where the agent gives no evidence for the better \
+             word), `unknown` (agtmux does not claim to know), `wrong` (it claims what is not so), `drift` (the agent did not do what this \
+             version of the scene expects), `skip` (could not be tried).\n\n";
+    for agent in tried {
+        let _ = writeln!(text, "- {} {}{}", agent.name, agent.version, agent.note);
+    }
+    text += "\n";
+    table(&mut text, tried, outcomes);
+    tallies(&mut text, outcomes);
+    complaints(&mut text, outcomes);
+    text
+}
+
+fn table(text: &mut String, tried: &[Tried], outcomes: &[Outcome]) {
+    let mut scenarios: Vec<&str> = Vec::new();
+    for outcome in outcomes {
+        if !scenarios.contains(&outcome.scenario) {
+            scenarios.push(outcome.scenario);
+        }
+    }
+    let columns: Vec<(&str, Mode)> = tried.iter().flat_map(|agent| Mode::ALL.map(|mode| (agent.name, mode))).collect();
+    *text += "| scene |";
+    columns.iter().for_each(|(agent, mode)| *text += &format!(" {agent} {} |", mode.word()));
+    *text += &format!("\n|---|{}\n", "---|".repeat(columns.len()));
+    for scenario in scenarios {
+        *text += &format!("| {scenario} |");
+        for (agent, mode) in &columns {
+            let found = outcomes.iter().find(|o| (o.agent, o.mode, o.scenario) == (*agent, *mode, scenario));
+            *text += &format!(" {} |", found.map_or_else(|| "–".into(), cell));
+        }
+        *text += "\n";
+    }
+}
+
+fn cell(outcome: &Outcome) -> String {
+    match (outcome.verdict(), outcome.lag()) {
+        (Verdict::Ok, Some(lag)) => format!("ok {lag}{}", lesser(outcome)),
+        (verdict, _) => verdict.to_string(),
+    }
+}
+
+/// What was said where something better could have been said.
+fn lesser(outcome: &Outcome) -> String {
+    let lesser = outcome.steps.iter().find(|step| step.wanted.first() != Some(&step.seen));
+    lesser.map(|step| format!(" ({})", step.seen)).unwrap_or_default()
+}
+
+fn tallies(text: &mut String, outcomes: &[Outcome]) {
+    *text += "\n";
+    for mode in Mode::ALL {
+        let of_mode: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.mode == mode).collect();
+        if of_mode.is_empty() {
+            continue;
+        }
+        let count = |verdict| of_mode.iter().filter(|outcome| outcome.verdict() == verdict).count();
+        let mut lags: Vec<i64> = of_mode.iter().flat_map(|o| o.steps.iter().filter_map(|step| step.lag)).collect();
+        lags.sort_unstable();
+        let at = |percent: usize| lags.get((lags.len() * percent / 100).min(lags.len().saturating_sub(1)));
+        let ms = |lag: Option<&i64>| lag.map_or_else(|| "–".into(), |lag| format!("{lag} ms"));
+        let _ = writeln!(
+            text,
+            "{}: {} ok, {} unknown, {} wrong, {} drift, {} skip; lag of a step p50 {}, p95 {}, max {}\n",
+            mode.word(),
+            count(Verdict::Ok),
+            count(Verdict::Unknown),
+            count(Verdict::Wrong),
+            count(Verdict::Drift),
+            count(Verdict::Skip),
+            ms(at(50)),
+            ms(at(95)),
+            ms(lags.last())
+        );
+    }
+}
+
+fn complaints(text: &mut String, outcomes: &[Outcome]) {
+    let with: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.verdict() != Verdict::Ok).collect();
+    if with.is_empty() {
+        return;
+    }
+    *text += "## What is not ok\n\n";
+    for outcome in with {
+        for line in outcome.complaints() {
+            // A screen is for the terminal of whoever runs this, not for a document.
+            let line = line.lines().next().unwrap_or_default();
+            let _ = writeln!(text, "- {} {} {}: {line}", outcome.agent, outcome.scenario, outcome.mode.word());
+        }
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}

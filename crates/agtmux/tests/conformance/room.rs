@@ -1,0 +1,192 @@
+//! A private place with one real agent in it: tmux, daemon, watch log, mock model.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agtmux_testkit::model::MockModel;
+use agtmux_testkit::{TmuxServer, World, process};
+use rustix::process::Signal;
+
+use super::agents::{ASKED_TOOL, Agent, FREE_TOOL, Launch, Place};
+use super::hooks;
+use super::mark::Look;
+use super::options::Size;
+use super::until;
+use super::watch::WatchLog;
+use super::words::Mode;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Nothing listens there: what is not for loopback fails at once.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+/// Says that it began, takes its time, and says that it has ended.
+const TOOL: &str = "#!/bin/sh\ntouch \"${0##*/}.began\"\nsleep \"$1\"\necho tool ended\n";
+
+pub(crate) struct Room {
+    pub(crate) watch: WatchLog,
+    pub(crate) model: MockModel,
+    pub(crate) server: TmuxServer,
+    pub(crate) pane: String,
+    pub(crate) place: Place,
+    pub(crate) kept_hooks: Option<PathBuf>,
+    shell: u32,
+    world: World,
+}
+
+/// The binary under test: the one of this build, or another that was named.
+fn agtmux() -> PathBuf {
+    let named = std::env::var_os("AGTMUX_CONFORMANCE_AGTMUX").filter(|path| !path.is_empty());
+    named.map_or_else(|| env!("CARGO_BIN_EXE_agtmux").into(), PathBuf::from)
+}
+
+pub(crate) struct Plan<'a> {
+    pub(crate) agent: &'a dyn Agent,
+    pub(crate) programs: &'a Path,
+    pub(crate) mode: Mode,
+    pub(crate) trusted: bool,
+    pub(crate) size: Size,
+    /// Whether hook payloads are kept.
+    pub(crate) keeps: bool,
+}
+
+impl Room {
+    pub(crate) fn open(plan: &Plan<'_>) -> Self {
+        let world = World::with_agtmux(agtmux());
+        let model = MockModel::new();
+        let project = world.dir().join("proj");
+        fs::create_dir(&project).expect("the world is writable");
+        for tool in [FREE_TOOL, ASKED_TOOL] {
+            write_program(&world, &project.join(tool), TOOL);
+        }
+        let kept_hooks = (plan.keeps && plan.mode == Mode::Hooks).then(|| world.dir().join("kept-hooks"));
+        let place = Place {
+            home: world.home(),
+            project,
+            url: model.url(),
+            trusted: plan.trusted,
+            hook_keeper: kept_hooks.as_ref().map(|dir| hooks::write_keeper(&world, dir)),
+        };
+        plan.agent.prepare(&place);
+        if plan.mode == Mode::Hooks {
+            hooks::install(&world, plan.agent);
+        }
+        let server = world.tmux("default");
+        let pane = open_shell(&server, plan, &place);
+        let shell = server.panes().iter().find(|row| row.pane_id == pane).expect("it was just made").pid;
+        run_daemon(&world);
+        let watch = WatchLog::start(&world, &pane);
+        until(SOON, || (!watch.is_silent()).then_some(())).expect("the watch log begins with the pane");
+        Self { watch, model, server, pane, place, kept_hooks, shell, world }
+    }
+
+    /// What a user sees now.
+    pub(crate) fn look(&self) -> Look {
+        let said = "\u{1}#{pane_title}\u{1}#{pane_current_command}";
+        let asked = ["capture-pane", "-p", "-t", &self.pane, ";", "display-message", "-p", "-t", &self.pane, said];
+        let answer = self.server.try_run(&asked).unwrap_or_default();
+        let mut parts = answer.split('\u{1}');
+        let mut next = || parts.next().unwrap_or_default().to_owned();
+        Look { screen: next(), title: next(), command: next() }
+    }
+
+    /// The screen with its colours.
+    pub(crate) fn coloured(&self) -> Vec<u8> {
+        self.server.try_run_bytes(&["capture-pane", "-p", "-e", "-t", &self.pane]).unwrap_or_default()
+    }
+
+    /// Types into the shell.
+    pub(crate) fn launch(&self, agent: &dyn Agent, how: &Launch) {
+        self.type_text(&agent.launch(how));
+        self.press("Enter");
+    }
+
+    /// One paste, as a terminal brackets it.
+    pub(crate) fn paste(&self, text: &str) {
+        self.server.run(&["set-buffer", "-b", "typed", text]);
+        self.server.run(&["paste-buffer", "-p", "-d", "-b", "typed", "-t", &self.pane]);
+    }
+
+    pub(crate) fn type_text(&self, text: &str) {
+        self.server.run(&["send-keys", "-t", &self.pane, "-l", text]);
+    }
+
+    pub(crate) fn press(&self, key: &str) {
+        self.server.run(&["send-keys", "-t", &self.pane, key]);
+    }
+
+    /// What the shell waits for, and everything below it.
+    pub(crate) fn job(&self) -> Vec<u32> {
+        process::descendants(self.shell)
+    }
+
+    /// What agtmux itself says about how it came to its judgement.
+    pub(crate) fn explained(&self) -> String {
+        let mut explain = self.world.agtmux();
+        explain.args(["explain", &self.pane]);
+        let output = explain.output().map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&output).into_owned()
+    }
+}
+
+impl Drop for Room {
+    /// Agents can outlive their terminals; the world would take that for a leak of ours.
+    fn drop(&mut self) {
+        let daemons = self.world.daemons();
+        let is_agents = |pid: &u32| !daemons.contains(pid) && !is_tmux_or_agtmux(*pid);
+        let left = || self.world.processes().into_iter().filter(is_agents).collect::<Vec<u32>>();
+        until(SOON, || {
+            let left = left();
+            left.iter().for_each(|pid| {
+                process::signal(*pid, Signal::KILL);
+            });
+            left.is_empty().then_some(())
+        });
+    }
+}
+
+fn is_tmux_or_agtmux(pid: u32) -> bool {
+    let argv = process::argv(pid);
+    let name = argv.first().and_then(|argv0| argv0.rsplit(|b| *b == b'/').next()).unwrap_or_default();
+    name.starts_with(b"tmux") || name.starts_with(b"agtmux")
+}
+
+fn open_shell(server: &TmuxServer, plan: &Plan<'_>, place: &Place) -> String {
+    let own = agtmux();
+    let own = own.parent().expect("a program has a directory");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{}:{path}", plan.programs.display(), own.display());
+    let mut variables = vec![("PS1", "sh$ ".into()), ("COLORTERM", "truecolor".into())];
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        variables.push((name, NOWHERE.into()));
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        variables.push((name, "127.0.0.1,localhost".into()));
+    }
+    variables.extend(plan.agent.environment(place));
+    let variables: Vec<String> = variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let (columns, rows, project) = (plan.size.0.to_string(), plan.size.1.to_string(), place.project.to_string_lossy());
+    let mut args = vec!["start-server", ";", "set-option", "-g", "default-terminal", "tmux-256color", ";"];
+    args.extend(["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", &columns, "-y", &rows]);
+    args.extend(["-s", "work", "-c", &*project]);
+    args.extend(variables.iter().flat_map(|variable| ["-e", variable.as_str()]));
+    // tmux gives a new pane the PATH of whoever asks for it, not the one that it is told to.
+    let shell = format!("PATH='{path}' exec sh -i");
+    args.push(&shell);
+    server.run(&args)
+}
+
+fn run_daemon(world: &World) {
+    let output = world.agtmux().args(["daemon", "start"]).output().expect("agtmux can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Not written in place: a process that another thread starts meanwhile would hold it open, and it could not be run.
+pub(crate) fn write_program(world: &World, path: &Path, text: &str) {
+    let draft = path.with_extension("draft");
+    fs::write(&draft, text).expect("the world is writable");
+    let install = world.command("install").args(["-m", "755"]).arg(&draft).arg(path).status();
+    assert!(install.is_ok_and(|status| status.success()), "{} can be made executable", path.display());
+    fs::remove_file(draft).expect("it is ours");
+}

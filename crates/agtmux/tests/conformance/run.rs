@@ -1,0 +1,214 @@
+//! Which agents, in which order, in how many rooms.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use super::agents::{self, Agent};
+use super::drive::{Driver, Lost};
+use super::install::{Installed, install, newest};
+use super::options::{Options, Size};
+use super::outcome::{Outcome, Verdict};
+use super::record::Recorder;
+use super::room::{Plan, Room};
+use super::scenario::{self, Opening, Scenario};
+use super::words::Mode;
+
+/// An agent as it was tried.
+#[derive(Debug, Clone)]
+pub(crate) struct Tried {
+    pub(crate) name: &'static str,
+    pub(crate) version: String,
+    pub(crate) note: String,
+}
+
+/// One scenario of one agent in one mode, each in a room of its own.
+struct Task {
+    agent: &'static dyn Agent,
+    installed: Installed,
+    scenario: Scenario,
+    mode: Mode,
+}
+
+pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
+    let (mut tried, mut tasks, mut outcomes) = (Vec::new(), VecDeque::new(), Vec::new());
+    let is_wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|word| word == name);
+    for agent in agents::ALL.into_iter().filter(|agent| is_wanted(&options.agents, agent.name())) {
+        let wanted = scenario::all().into_iter().filter(|scenario| is_wanted(&options.scenarios, scenario.name));
+        let wanted: Vec<Scenario> = wanted.filter(|scenario| scenario.is_for(agent.name())).collect();
+        let plays = options.modes.iter().flat_map(|mode| wanted.iter().map(|scenario| (*mode, scenario.clone())));
+        match provide(agent, options.latest) {
+            Ok((installed, note)) => {
+                tried.push(Tried { name: agent.name(), version: installed.version.clone(), note });
+                let task = |(mode, scenario)| Task { agent, installed: installed.clone(), scenario, mode };
+                tasks.extend(plays.map(task));
+            }
+            Err(why) => {
+                tried.push(Tried { name: agent.name(), version: "not installed".into(), note: format!(": {why}") });
+                outcomes.extend(plays.map(|(mode, scenario)| skipped(agent.name(), scenario.name, mode, &why)));
+            }
+        }
+    }
+    outcomes.extend(play_all(tasks, options));
+    let place = |outcome: &Outcome| {
+        (
+            scenario::all().iter().position(|scenario| scenario.name == outcome.scenario),
+            agents::ALL.iter().position(|agent| agent.name() == outcome.agent),
+            outcome.mode,
+        )
+    };
+    outcomes.sort_by_key(place);
+    (tried, outcomes)
+}
+
+fn provide(agent: &dyn Agent, latest: bool) -> Result<(Installed, String), String> {
+    let (package, pinned) = agent.package();
+    let version = if latest { newest(package)? } else { pinned.to_owned() };
+    let installed = install(package, &version)?;
+    let note = match (latest, version == pinned) {
+        (true, true) => " (newest, and the pinned one)".to_owned(),
+        (true, false) => format!(" (newest; pinned is {pinned})"),
+        _ => String::new(),
+    };
+    let fetched = if installed.fetched { "fetched" } else { "was there" };
+    say(&format!("{package}@{version} {fetched}"));
+    Ok((installed, note))
+}
+
+fn skipped(agent: &'static str, scenario: &'static str, mode: Mode, why: &str) -> Outcome {
+    let trouble = Some((Verdict::Skip, why.to_owned()));
+    Outcome { agent, scenario, mode, steps: Vec::new(), trouble, took: Default::default() }
+}
+
+fn play_all(tasks: VecDeque<Task>, options: &Options) -> Vec<Outcome> {
+    let (tasks, outcomes) = (Mutex::new(tasks), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| {
+                while let Some(task) = take(&tasks) {
+                    let record = options.record.clone();
+                    let mut played =
+                        play(&task.agent, &task.installed, &[&task.scenario], task.mode, options.size, record);
+                    played.iter().for_each(tell);
+                    outcomes.lock().unwrap_or_else(PoisonError::into_inner).append(&mut played);
+                }
+            });
+        }
+    });
+    outcomes.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take(tasks: &Mutex<VecDeque<Task>>) -> Option<Task> {
+    tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+}
+
+/// The core of one agent in one mode: all in one life of the agent, as far as that goes.
+pub(crate) fn core(agent: &str, mode: Mode) -> Result<Vec<Outcome>, String> {
+    let agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
+    let (installed, _) = provide(agent, false)?;
+    let scenarios: Vec<Scenario> = scenario::all().into_iter().filter(|scenario| scenario.core).collect();
+    let outcomes = play(&agent, &installed, &scenarios.iter().collect::<Vec<_>>(), mode, Size(120, 40), None);
+    outcomes.iter().for_each(tell);
+    Ok(outcomes)
+}
+
+/// One after the other in one room; where the agent gets lost, the rest is played in the next.
+fn play(
+    agent: &&'static dyn Agent,
+    installed: &Installed,
+    scenarios: &[&Scenario],
+    mode: Mode,
+    size: Size,
+    record: Option<PathBuf>,
+) -> Vec<Outcome> {
+    let recorder = record.map(|dir| Recorder { dir, size, version: installed.version.clone() });
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    while outcomes.len() < scenarios.len() {
+        let rest = &scenarios[outcomes.len()..];
+        let begun = Instant::now();
+        let mut played = Vec::new();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let trusted = !matches!(rest[0].opening, Opening::Shell { trusted: false, .. });
+            let keeps = recorder.is_some();
+            let room = Room::open(&Plan { agent: *agent, programs: &installed.programs, mode, trusted, size, keeps });
+            let driver = Driver { agent: *agent, room: &room, mode, recorder: recorder.as_ref() };
+            play_in(&driver, rest, &mut played);
+        }));
+        if let Err(panic) = result {
+            let name = rest[played.len().min(rest.len() - 1)].name;
+            let trouble = Some((Verdict::Drift, message(panic.as_ref())));
+            if played.len() < rest.len() {
+                let (agent, took) = (agent.name(), begun.elapsed());
+                played.push(Outcome { agent, scenario: name, mode, steps: Vec::new(), trouble, took });
+            } else if let Some(last) = played.last_mut() {
+                last.trouble = trouble;
+            }
+        }
+        outcomes.append(&mut played);
+    }
+    outcomes
+}
+
+/// Ends early when the agent is lost.
+fn play_in(driver: &Driver<'_>, scenarios: &[&Scenario], played: &mut Vec<Outcome>) {
+    let mut started = false;
+    for scenario in scenarios {
+        let begun = Instant::now();
+        let launch = match &scenario.opening {
+            Opening::Ready(launch) | Opening::Shell { launch, .. } => launch.clone(),
+        };
+        let mut lost = None;
+        if !started && matches!(scenario.opening, Opening::Ready(_)) {
+            lost = driver.start(&launch).err();
+        }
+        started = true;
+        let mut steps = Vec::new();
+        if lost.is_none() {
+            (steps, lost) = driver.play(scenario, &launch);
+        }
+        let is_lost = lost.is_some();
+        let trouble = lost.map(|Lost(why)| (Verdict::Drift, why));
+        let (agent, took) = (driver.agent.name(), begun.elapsed());
+        let outcome = Outcome { agent, scenario: scenario.name, mode: driver.mode, steps, trouble, took };
+        explain(driver, &outcome);
+        played.push(outcome);
+        if is_lost {
+            return;
+        }
+    }
+}
+
+/// What agtmux knew, where it was wrong.
+fn explain(driver: &Driver<'_>, outcome: &Outcome) {
+    if outcome.verdict() == Verdict::Wrong {
+        let name = format!("{} {} {}", outcome.agent, outcome.scenario, outcome.mode.word());
+        say(&format!("{name}, explained by agtmux:\n{}", driver.room.explained()));
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_else(|| "a panic".into())
+}
+
+fn tell(outcome: &Outcome) {
+    let lag = outcome.lag().map(|lag| format!(" {lag} ms")).unwrap_or_default();
+    let (agent, scenario, mode) = (outcome.agent, outcome.scenario, outcome.mode.word());
+    let took = outcome.took.as_secs_f32();
+    let mut line = format!("{agent:<8} {scenario:<12} {mode:<6} {}{lag} ({took:.1} s)", outcome.verdict());
+    for complaint in outcome.complaints() {
+        line += &format!("\n    {complaint}");
+    }
+    say(&line);
+}
+
+/// Also where a test harness keeps what tests print: a run takes minutes, and a skip must be seen.
+pub(crate) fn say(line: &str) {
+    // Nobody listens: nothing to be done about it.
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

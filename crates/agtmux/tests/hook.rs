@@ -1,0 +1,304 @@
+//! What the hooks of agents call: it never fails, never waits, and nothing that it was told is lost.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agtmux::{SOON, agtmux, script, start, stop, world};
+use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use rusqlite::{Connection, OpenFlags};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// Far more than a hook may take, and far less than it would take if it waited for somebody.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// A pane with an agent that does what is typed, in a world without a daemon.
+fn world_with_agent() -> (World, TmuxServer) {
+    let world = world();
+    let agent = world.shell_named("claude");
+    let server = world.tmux("default");
+    server.new_session("work", &format!("exec {} -c 'while read -r line; do eval \"$line\"; done'", agent.display()));
+    (world, server)
+}
+
+/// Has the agent in the pane call a hook with this on stdin.
+fn hooked(world: &World, server: &TmuxServer, event: &str, payload: &Value) {
+    let file = world.home().join(format!("{event}.json"));
+    fs::write(&file, payload.to_string()).expect("the world is writable");
+    let line = format!("{} hook claude {event} < {}", env!("CARGO_BIN_EXE_agtmux"), file.display());
+    server.run(&["send-keys", "-t", "%0", "-l", &line]);
+    server.run(&["send-keys", "-t", "%0", "Enter"]);
+}
+
+#[derive(Debug, PartialEq)]
+struct Row {
+    event_type: String,
+    source: String,
+    bound: bool,
+    event: Value,
+}
+
+fn rows(world: &World) -> Vec<Row> {
+    let Ok(db) = Connection::open_with_flags(world.state_dir().join("state.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)
+    else {
+        return Vec::new();
+    };
+    let read = || -> rusqlite::Result<Vec<Row>> {
+        let mut query =
+            db.prepare("SELECT event_type, source, runtime_id, raw_payload FROM events ORDER BY ingested_at, rowid")?;
+        let rows = query.query_map([], |row| {
+            let payload: Option<String> = row.get(3)?;
+            Ok(Row {
+                event_type: row.get(0)?,
+                source: row.get(1)?,
+                bound: row.get::<_, Option<String>>(2)?.is_some(),
+                event: payload.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+            })
+        })?;
+        rows.collect()
+    };
+    read().unwrap_or_default()
+}
+
+fn spooled(world: &World) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(world.state_dir().join("spool")) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")
+}
+
+/// Runs a hook with this on stdin, which stays open if it is to. It must end at once, well, and in silence.
+#[track_caller]
+fn quiet(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
+    let began = Instant::now();
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    let mut pipe = child.stdin.take().expect("a pipe");
+    let (pid, stdin) = (child.id(), stdin.to_vec());
+    let writer = thread::spawn(move || -> Option<ChildStdin> {
+        let _ = pipe.write_all(&stdin);
+        keep_open.then_some(pipe)
+    });
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    let output: Output = ended
+        .recv_timeout(AT_ONCE)
+        .unwrap_or_else(|_| {
+            process::signal(pid, Signal::KILL);
+            panic!("{command:?} did not end within {AT_ONCE:?}")
+        })
+        .expect("it has an end");
+    let took = began.elapsed();
+    drop(writer.join());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.is_empty(), "agents read this: {}", String::from_utf8_lossy(&output.stdout));
+    took
+}
+
+fn hook(world: &World, args: &[&str]) -> Command {
+    let mut command = world.agtmux();
+    command.arg("hook").args(args).env("TMUX_PANE", "%0");
+    command
+}
+
+#[test]
+fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
+    let (world, server) = world_with_agent();
+    server.run(&["send-keys", "-t", "%0", "-l", "export SECRET_OF_THE_AGENT=do-not-tell; cd /tmp"]);
+    server.run(&["send-keys", "-t", "%0", "Enter"]);
+    start(&world);
+    hooked(&world, &server, "UserPromptSubmit", &json!({"session_id": "s1", "prompt": "hello"}));
+    let row =
+        wait_for("the event to be bound", SOON, || rows(&world).into_iter().find(|row| row.bound).ok_or(rows(&world)));
+    let event = &row.event;
+    assert_eq!((row.event_type.as_str(), row.source.as_str()), ("UserPromptSubmit", "hook"));
+    assert_eq!((&event["agent_type"], &event["pane"], &event["cwd"]), (&json!("claude"), &json!("%0"), &json!("/tmp")));
+    assert_eq!(event["socket"], json!(server.socket()));
+    assert_eq!(event["payload"], json!({"session_id": "s1", "prompt": "hello"}));
+    assert!(event["event_time"].is_string() && event["dedupe_key"].is_string(), "{event}");
+    let pids = event["pids"].as_array().expect("pids");
+    assert_eq!(pids.first(), Some(&json!(server.panes()[0].pid)), "the nearest first: {pids:?}");
+    assert!(pids.contains(&json!(server.pid())), "up to the top: {pids:?}");
+    assert!(!event.to_string().contains("do-not-tell") && !event.to_string().contains("AGTMUX_WORLD"), "{event}");
+    assert_eq!(spooled(&world), Vec::<PathBuf>::new(), "it was delivered at once");
+}
+
+#[test]
+fn whatever_happens_the_agent_is_left_in_peace() {
+    let world = world();
+    let payload = br#"{"session_id": "s"}"#;
+    quiet(&mut hook(&world, &["claude", "Stop"]), payload, false);
+    assert_eq!(read(&spooled(&world)[0])["payload"], json!({"session_id": "s"}), "no daemon: it is kept");
+    assert_eq!(world.daemons(), Vec::<u32>::new(), "a hook starts no daemon");
+    quiet(&mut hook(&world, &["claude", "Stop"]), b"", false);
+    quiet(&mut hook(&world, &["claude", "Stop"]), b"no json \xff\0", false);
+    quiet(&mut hook(&world, &["claude", "Stop"]), b"", true);
+    quiet(&mut hook(&world, &["claude", "Stop"]), b"{\"half\":", true);
+    quiet(&mut hook(&world, &["claude", "Stop"]), payload, true);
+    assert_eq!(read(&spooled(&world)[5])["payload"], json!({"session_id": "s"}), "a whole one needs no end");
+    quiet(&mut hook(&world, &["nobody", "Nothing", "more", "words"]), payload, false);
+    for words in [&[][..], &["claude"], &["--nonsense"]] {
+        quiet(&mut hook(&world, words), b"", false);
+    }
+    let huge = format!("{{\"session_id\": \"s\", \"tool_response\": \"{}\", \"last\": 1}}", "x".repeat(3 << 20));
+    quiet(&mut hook(&world, &["claude", "PostToolUse"]), huge.as_bytes(), false);
+    let kept = read(spooled(&world).last().expect("it is kept"));
+    assert_eq!(kept["payload"], json!({"session_id": "s", "agtmux": {"truncated": true}}));
+    let file = world.home().join("a-file");
+    fs::write(&file, "").expect("the world is writable");
+    quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", file.join("below")), payload, false);
+    quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", "relative"), payload, false);
+    quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_SOCKET", &file), payload, false);
+    quiet(hook(&world, &["claude", "Stop"]).env_clear(), payload, false);
+    for path in spooled(&world) {
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+    }
+    let dir = fs::metadata(world.state_dir().join("spool")).expect("there");
+    assert_eq!(dir.permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_daemon_that_hangs_holds_nobody_up_and_gets_each_event_once() {
+    let (world, server) = world_with_agent();
+    let daemon = start(&world);
+    wait_for("the agent", SOON, || agtmux(&world, &["list", "--json"]).text().contains("claude").then_some(()));
+    assert!(process::signal(daemon, Signal::STOP), "the daemon is there");
+    wait_until("the daemon to hang", SOON, || process::is_stopped(daemon));
+    for n in 0..3 {
+        hooked(&world, &server, &format!("Event{n}"), &json!({"n": n}));
+        wait_for("the event in the spool", SOON, || (spooled(&world).len() == n + 1).then_some(()));
+    }
+    quiet(&mut hook(&world, &["claude", "Direct"]), b"{}", false);
+    assert!(process::signal(daemon, Signal::CONT), "the daemon is there");
+    wait_for("the spool to be empty", SOON, || spooled(&world).is_empty().then_some(()));
+    let taken = |name: &str| rows(&world).iter().filter(|row| row.event_type == name && row.bound).count();
+    wait_until("all events", SOON, || (0..3).all(|n| taken(&format!("Event{n}")) > 0));
+    // Their requests waited in its socket, too: that they were taken once is what the key is for.
+    agtmux(&world, &["list"]);
+    assert_eq!((0..3).map(|n| taken(&format!("Event{n}"))).collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+#[test]
+fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
+    let (world, server) = world_with_agent();
+    for n in 0..3 {
+        hooked(
+            &world,
+            &server,
+            &format!("Event{n}"),
+            &json!({"n": n, "key": "sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1111222233334444"}),
+        );
+        wait_for("the event in the spool", SOON, || (spooled(&world).len() == n + 1).then_some(()));
+    }
+    let kept = spooled(&world);
+    for path in &kept {
+        assert!(!fs::read_to_string(path).expect("readable").contains("sk-ant-api03-AAAA"), "secrets are not kept");
+    }
+    let bad = kept[0].with_file_name("00000000000000000001-bad.json");
+    fs::write(&bad, "no event").expect("written");
+    fs::write(kept[0].with_file_name(".draft.tmp"), "half").expect("written");
+    start(&world);
+    wait_for("all events, in their order", SOON, || {
+        let types: Vec<String> = rows(&world).into_iter().filter(|r| r.bound).map(|row| row.event_type).collect();
+        if types == ["Event0", "Event1", "Event2"] { Ok(()) } else { Err(format!("{:?}", rows(&world))) }
+    });
+    let left =
+        |world: &World| spooled(world).into_iter().filter(|path| path.extension().is_some_and(|e| e == "json")).count();
+    wait_until("the spool to be empty", SOON, || left(&world) == 0);
+    assert!(bad.with_file_name("bad").join(bad.file_name().expect("a name")).exists(), "the bad one is put aside");
+    stop(&world);
+    quiet(&mut hook(&world, &["claude", "Late"]), b"{}", false);
+    assert_eq!(left(&world), 1);
+    start(&world);
+    wait_until("the late one to be delivered", SOON, || left(&world) == 0);
+}
+
+#[test]
+fn the_spool_has_an_end() {
+    let world = world();
+    let spool = world.state_dir().join("spool");
+    fs::create_dir_all(&spool).expect("made");
+    for n in 0..1000 {
+        fs::write(spool.join(format!("{n:020}-old.json")), "{}").expect("written");
+    }
+    quiet(&mut hook(&world, &["claude", "Stop"]), b"{}", false);
+    let files = spooled(&world);
+    assert_eq!(files.len(), 1000);
+    assert!(files[0].ends_with(format!("{:020}-old.json", 1)), "the oldest went: {}", files[0].display());
+    fs::write(spool.join(format!("{:020}-large.json", 0)), vec![b' '; 17 << 20]).expect("written");
+    quiet(&mut hook(&world, &["claude", "Stop"]), b"{}", false);
+    assert!(!spool.join(format!("{:020}-large.json", 0)).exists(), "too many bytes, too");
+}
+
+#[test]
+fn codex_notifies_us_and_whoever_was_there_before() {
+    let world = world();
+    let told = world.home().join("told");
+    let theirs =
+        script(&world, "theirs", &format!("printf '%s\\n' \"$#\" \"$@\" > {}.new; mv {0}.new {0}", told.display()));
+    let notification = json!({"type": "agent-turn-complete", "thread-id": "t 'x' \"y\""}).to_string();
+    let theirs = theirs.to_str().expect("plain");
+    quiet(&mut hook(&world, &["codex", "notify", "--then", theirs, "-a", "two words", &notification]), b"", true);
+    let heard = wait_for("their program", SOON, || fs::read_to_string(&told).ok());
+    assert_eq!(heard, format!("3\n-a\ntwo words\n{notification}\n"));
+    quiet(&mut hook(&world, &["codex", "notify", &notification]), b"", true);
+    quiet(&mut hook(&world, &["codex", "notify", "--then", "/does/not/exist", &notification]), b"", false);
+    quiet(&mut hook(&world, &["codex", "notify"]), b"", true);
+    let kept: Vec<Value> = spooled(&world).iter().map(|path| read(path)).collect();
+    assert_eq!(kept.len(), 3);
+    for event in kept {
+        assert_eq!((&event["source"], &event["event_type"]), (&json!("notify"), &json!("agent-turn-complete")));
+        assert_eq!((&event["agent_type"], event["payload"].to_string()), (&json!("codex"), notification.clone()));
+    }
+}
+
+#[test]
+fn geminis_transcript_tells_how_the_turn_ended() {
+    let world = world();
+    let transcript = world.home().join("chat.jsonl");
+    let records = [
+        json!({"type": "user", "content": [{"text": "SLOW 15"}]}),
+        json!({"$set": {}}),
+        json!({"type": "info", "content": "Request cancelled."}),
+    ];
+    fs::write(&transcript, records.map(|record| format!("{record}\n")).concat()).expect("written");
+    let payload = json!({"hook_event_name": "AfterAgent", "transcript_path": transcript}).to_string();
+    for event in ["AfterAgent", "BeforeAgent"] {
+        quiet(&mut hook(&world, &["gemini", event]), payload.as_bytes(), false);
+    }
+    let kept: Vec<Value> = spooled(&world).iter().map(|path| read(path)["payload"]["agtmux"].clone()).collect();
+    assert_eq!(kept[0]["last_record"], json!({"type": "info", "text": "Request cancelled."}));
+    assert_eq!(kept[1], Value::Null, "other hooks do not read it");
+}
+
+/// Prints what a hook costs; how much that is depends on the machine.
+#[test]
+fn what_a_hook_costs() {
+    let world = world();
+    start(&world);
+    let me = std::process::id();
+    let measure = |name: &str, command: &dyn Fn() -> Command| {
+        let before = process::cpu_time_with_children(me).unwrap_or_default();
+        let mut took: Vec<Duration> = (0..50).map(|_| quiet(&mut command(), br#"{"session_id":"s"}"#, false)).collect();
+        took.sort();
+        let cpu = process::cpu_time_with_children(me).unwrap_or_default().saturating_sub(before);
+        println!("{name}: median {:?}, slowest {:?}, cpu with its start {:?} each", took[25], took[49], cpu / 50);
+    };
+    measure("true", &|| world.command("true"));
+    measure("hook, daemon there", &|| hook(&world, &["claude", "Stop"]));
+    stop(&world);
+    measure("hook, no daemon", &|| hook(&world, &["claude", "Stop"]));
+}

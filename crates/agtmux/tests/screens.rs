@@ -1,0 +1,198 @@
+//! What agents show and say, from a pane to the list. The agents are stand-ins; what they draw was drawn by real ones.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use agtmux::{SOON, agtmux, items, list, start, world};
+use agtmux_testkit::{TmuxServer, World, process, wait_for};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// One agent in one pane.
+struct Agent {
+    world: World,
+    server: TmuxServer,
+    kind: &'static str,
+    pane: String,
+    tty: PathBuf,
+    pid: u32,
+}
+
+impl Agent {
+    fn start(kind: &'static str) -> Self {
+        let world = world();
+        let server = world.tmux("default");
+        let pane = server.new_session("work", &world.stand_in(kind));
+        server.run(&["resize-window", "-t", "=work:", "-x", "120", "-y", "40"]);
+        let shown = server.run(&["display-message", "-p", "-t", &pane, "#{pane_tty} #{pane_pid}"]);
+        let (tty, pid) = shown.trim().split_once(' ').expect("two fields");
+        let agent = Self { server, kind, tty: tty.into(), pid: pid.parse().expect("a pid"), pane, world };
+        start(&agent.world);
+        agent
+    }
+
+    /// Draws a screen, as the agent would.
+    fn draws(&self, title: &str, screen: &[u8]) {
+        let mut tty = fs::OpenOptions::new().write(true).open(&self.tty).expect("the pane's terminal");
+        let mut drawn = format!("\x1b]2;{title}\x1b\\\x1b[2J\x1b[H").into_bytes();
+        drawn.extend(screen.trim_ascii_end());
+        tty.write_all(&drawn).expect("drawn");
+    }
+
+    /// A screen that a real agent drew.
+    fn draws_recorded(&self, title: &str, case: &str) {
+        let path =
+            format!("{}/../agtmux-agents/evidence/screens/{}/{case}.ansi", env!("CARGO_MANIFEST_DIR"), self.kind);
+        self.draws(title, &fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
+    }
+
+    fn hook(&self, event: &str, payload: &Value) {
+        let file = self.world.dir().join("payload.json");
+        fs::write(&file, payload.to_string()).expect("written");
+        let args = ["emit", "--pane", &self.pane, "--agent", self.kind, "--source", "hook", "--event-type", event];
+        let key = format!("{event}-{payload}");
+        let mut command = self.world.agtmux();
+        command.args(args).args(["--dedupe-key", &key, "--payload"]).arg(&file).stdin(Stdio::null());
+        assert!(command.output().expect("ran").status.success());
+    }
+
+    #[track_caller]
+    fn becomes(&self, state: &str) -> Value {
+        wait_for(&format!("{} in {state}", self.kind), SOON, || {
+            let listing = list(&self.world);
+            let item = items(&listing).iter().find(|item| item["agent_type"] == self.kind).cloned();
+            item.filter(|item| item["state"] == state).ok_or_else(|| self.why(&listing))
+        })
+    }
+
+    fn why(&self, listing: &Value) -> String {
+        format!("{listing}\n{}", agtmux(&self.world, &["explain", &self.pane]).text())
+    }
+}
+
+const CLAUDE: &str = "✳ Claude Code";
+
+#[test]
+fn a_screen_tells_what_no_hook_does() {
+    let claude = Agent::start("claude");
+    claude.draws_recorded(CLAUDE, "claude-idle-start");
+    claude.becomes("idle");
+    claude.draws_recorded(CLAUDE, "claude-running-tool");
+    claude.becomes("running");
+    claude.draws_recorded(CLAUDE, "claude-parallel-approval");
+    let item = claude.becomes("waiting_approval");
+    assert_eq!(item["needs_action"], true);
+    assert_eq!(item["dialog"]["kind"], "approval");
+    let options = item["dialog"]["options"].as_array().expect("options");
+    assert!(options.len() >= 2 && options[0]["n"] == 1 && options[0]["label"] == "Yes", "{item}");
+    claude.draws_recorded(CLAUDE, "claude-approval-denied-3");
+    let item = wait_for("no question any more", SOON, || {
+        let listing = list(&claude.world);
+        let item = items(&listing).iter().find(|item| item["agent_type"] == "claude").cloned();
+        item.filter(|item| item["state"] == "idle" || item["state"] == "completed").ok_or(listing.to_string())
+    });
+    assert_eq!(item["dialog"], Value::Null);
+}
+
+#[test]
+fn a_hook_speaks_first_and_the_screen_corrects_it() {
+    let claude = Agent::start("claude");
+    claude.draws_recorded(CLAUDE, "claude-idle-start");
+    claude.becomes("idle");
+    claude.hook("UserPromptSubmit", &json!({"session_id": "s", "prompt": "go"}));
+    let item = claude.becomes("running");
+    assert!(item["agent_id"].is_string(), "{item}");
+    // The user interrupts; no hook tells of it.
+    claude.draws_recorded(CLAUDE, "claude-interrupt-stream");
+    claude.becomes("idle");
+}
+
+#[test]
+fn a_title_tells_of_a_turn_that_the_screen_does_not_show() {
+    let codex = Agent::start("codex");
+    codex.draws_recorded("⠼ Run mock task | proj", "codex-running-stream");
+    codex.becomes("running");
+    codex.draws_recorded("[ ! ] Action Required | Run mock task | proj", "codex-ask-user");
+    let item = codex.becomes("waiting_input");
+    assert_eq!(item["dialog"]["kind"], "input");
+    codex.draws_recorded("Run mock task | proj", "codex-interrupted");
+    codex.becomes("idle");
+}
+
+#[test]
+fn a_status_file_tells_at_once() {
+    let claude = Agent::start("claude");
+    let sessions = claude.world.home().join(".claude/sessions");
+    fs::create_dir_all(&sessions).expect("a directory");
+    let write = |status: &str, waiting_for: &str| {
+        let now = jiff::Timestamp::now().as_millisecond();
+        let text = json!({"pid": claude.pid, "status": status, "waitingFor": waiting_for, "statusUpdatedAt": now});
+        fs::write(sessions.join(format!("{}.json", claude.pid)), text.to_string()).expect("written");
+        // The agent draws as well, which is when a directory that was not there is looked for.
+        claude.draws(CLAUDE, b"a screen that nobody understands");
+    };
+    write("busy", "");
+    claude.becomes("running");
+    write("waiting", "permission prompt");
+    claude.becomes("waiting_approval");
+    write("idle", "");
+    claude.becomes("idle");
+}
+
+#[test]
+fn scrolling_back_changes_nothing() {
+    let claude = Agent::start("claude");
+    claude.draws_recorded(CLAUDE, "claude-parallel-approval");
+    let before = claude.becomes("waiting_approval");
+    claude.server.run(&["copy-mode", "-t", &claude.pane]);
+    claude.server.run(&["send-keys", "-t", &claude.pane, "-X", "history-top"]);
+    // Something that the agent says makes its screen worth a look.
+    claude.hook("Notification", &json!({"notification_type": "permission_prompt"}));
+    claude.hook("SubagentStop", &json!({"agent_type": ""}));
+    let after = claude.becomes("waiting_approval");
+    assert_eq!((&before["dialog"], &before["since"]), (&after["dialog"], &after["since"]));
+}
+
+#[test]
+fn an_agent_that_is_killed_is_gone_whatever_its_screen_shows() {
+    let world = world();
+    let server = world.tmux("default");
+    let shell = world.shell_named("sh");
+    let pane = server.new_session("work", &shell.to_string_lossy());
+    start(&world);
+    server.run(&["send-keys", "-t", &pane, &world.stand_in("claude"), "Enter"]);
+    let found = |listing: &Value| items(listing).iter().any(|item| item["agent_type"] == "claude");
+    wait_for("the agent", SOON, || Some(list(&world)).filter(found).ok_or(()));
+    let shown = server.run(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
+    let agent = process::children(shown.trim().parse().expect("a pid"));
+    assert!(agent.iter().all(|pid| process::signal(*pid, Signal::KILL)));
+    wait_for("no agent", SOON, || Some(list(&world)).filter(|listing| !found(listing)).ok_or(()));
+}
+
+#[test]
+fn an_adapter_that_is_switched_off_says_nothing() {
+    let claude = Agent::start("claude");
+    claude.draws_recorded(CLAUDE, "claude-idle-start");
+    claude.becomes("idle");
+    let listed = agtmux(&claude.world, &["adapters", "--json"]).json();
+    let item = |listed: &Value| {
+        listed["items"].as_array().expect("items").iter().find(|item| item["name"] == "claude").cloned().expect("known")
+    };
+    assert_eq!((item(&listed)["health"].as_str(), item(&listed)["agents"].as_u64()), (Some("ok"), Some(1)));
+    assert_eq!(agtmux(&claude.world, &["adapters", "disable", "claude"]).code, Some(0));
+    let off = claude.becomes("unknown");
+    assert_eq!(off["reason_code"], "no_adapter");
+    claude.draws_recorded(CLAUDE, "claude-running-tool");
+    let listed = agtmux(&claude.world, &["adapters", "--json"]).json();
+    assert_eq!(item(&listed)["health"], "disabled");
+    assert_eq!(agtmux(&claude.world, &["adapters", "enable", "claude"]).code, Some(0));
+    claude.becomes("running");
+    let unknown = agtmux(&claude.world, &["adapters", "disable", "nobody"]);
+    assert_eq!(unknown.code, Some(5));
+    assert!(unknown.stderr.contains("there is no adapter 'nobody'"), "{}", unknown.stderr);
+}

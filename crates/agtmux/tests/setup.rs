@@ -1,0 +1,257 @@
+//! `agtmux setup` on real files: nothing else is touched, and everything can be undone.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agtmux::{Done, SOON, run, script, world};
+use agtmux_testkit::{World, wait_for};
+use serde_json::Value;
+
+const CLAUDE: &str = ".claude/settings.json";
+const GEMINI: &str = ".gemini/settings.json";
+const CODEX_HOOKS: &str = ".codex/hooks.json";
+const CODEX_CONFIG: &str = ".codex/config.toml";
+
+fn file(world: &World, name: &str) -> PathBuf {
+    world.home().join(name)
+}
+
+fn put(world: &World, name: &str, text: &str) -> PathBuf {
+    let path = file(world, name);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("the world is writable");
+    fs::write(&path, text).expect("the world is writable");
+    path
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("readable")
+}
+
+fn setup(world: &World, args: &[&str]) -> Done {
+    run(world.agtmux().arg("setup").args(args))
+}
+
+#[track_caller]
+fn done(world: &World, args: &[&str]) -> Done {
+    let done = setup(world, args);
+    assert_eq!(done.code, Some(0), "{}{}", done.text(), done.stderr);
+    done
+}
+
+fn backups(path: &Path) -> Vec<PathBuf> {
+    let name = format!("{}.agtmux-backup-", path.file_name().expect("a name").to_string_lossy());
+    let entries = fs::read_dir(path.parent().expect("a directory")).expect("readable").flatten();
+    entries
+        .map(|e| e.path())
+        .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&name)))
+        .collect()
+}
+
+/// Settings as people have them.
+const ODD: [&str; 9] = [
+    "{}",
+    "",
+    "{\n}\n",
+    "{\"model\":\"opus\",\"hooks\":{\"Stop\":[]}}",
+    "{\n\t// mine\n\t\"env\": { \"A\": \"b\" }, // keep\n\t\"permissions\": {\"allow\": [\"Bash(ls:*)\",],},\n}\n",
+    "{\r\n    \"hooks\": {\r\n        \"Stop\": [\r\n            {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}\r\n        ]\r\n    }\r\n}\r\n",
+    "{\"hooks\": {\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}, ], \"Stop\": []}, \"z\": 1}",
+    "{\n  \"hooks\": {\n    \"Notification\": [ /* none */ ],\n    \"SessionStart\": [\n      { \"hooks\": [] } // odd\n    ]\n  }\n}",
+    "\u{feff}{\n        \"a\": [1,\n 2]\n}",
+];
+
+#[test]
+fn install_and_uninstall_give_back_the_same_bytes() {
+    for text in ODD {
+        let world = world();
+        let files = [CLAUDE, GEMINI, CODEX_HOOKS].map(|name| put(&world, name, text));
+        let config = put(&world, CODEX_CONFIG, "# mine\r\nmodel = 'x' # y\r\n\r\n[features]\r\na = true");
+        let before = read(&config);
+        done(&world, &["--yes"]);
+        for path in files.iter().chain([&config]) {
+            assert!(read(path).contains("agtmux"), "{}", path.display());
+            let [backup] = &backups(path)[..] else { panic!("one backup of {}: {:?}", path.display(), backups(path)) };
+            assert_eq!(read(backup), if path == &config { &before } else { text }, "the backup is what was there");
+        }
+        let again = done(&world, &["--yes"]);
+        assert!(!again.text().contains("@@") && again.text().contains("nothing to do"), "{}", again.text());
+        done(&world, &["--uninstall", "--yes"]);
+        for path in &files {
+            assert_eq!(read(path), text, "{}", path.display());
+        }
+        assert_eq!(read(&config), before);
+        let nothing = done(&world, &["--uninstall", "--yes"]);
+        assert!(nothing.text().contains("nothing of ours"), "{}", nothing.text());
+    }
+}
+
+#[test]
+fn files_that_were_not_there_are_gone_again() {
+    let world = world();
+    for dir in [".claude", ".codex", ".gemini"] {
+        fs::create_dir(file(&world, dir)).expect("made");
+    }
+    done(&world, &["--yes"]);
+    let made = [CLAUDE, GEMINI, CODEX_HOOKS, CODEX_CONFIG].map(|name| file(&world, name));
+    let settings: Value = serde_json::from_str(&read(&made[0])).expect("JSON");
+    let entry = &settings["hooks"]["PermissionRequest"][0]["hooks"][0];
+    assert_eq!(entry["type"], "command");
+    assert_eq!(entry["command"], format!("'{}' hook claude PermissionRequest", env!("CARGO_BIN_EXE_agtmux")));
+    assert_eq!(settings["hooks"].as_object().map(serde_json::Map::len), Some(13));
+    let gemini: Value = serde_json::from_str(&read(&made[1])).expect("JSON");
+    assert!(gemini["hooks"]["AfterAgent"].is_array() && gemini["hooks"]["AfterModel"].is_null(), "{gemini}");
+    let codex: Value = serde_json::from_str(&read(&made[2])).expect("JSON");
+    assert!(codex["hooks"]["Interrupt"][0]["hooks"][0]["command"].is_string(), "{codex}");
+    assert_eq!(
+        read(&made[3]),
+        format!("notify = [\"{}\", \"hook\", \"codex\", \"notify\"]\n", env!("CARGO_BIN_EXE_agtmux"))
+    );
+    done(&world, &["--uninstall", "--yes"]);
+    for path in made {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    assert!(!world.state_dir().join("setup.json").exists());
+}
+
+#[test]
+fn what_the_user_did_in_between_stays() {
+    let world = world();
+    let claude = put(&world, CLAUDE, "{\n  \"model\": \"opus\"\n}\n");
+    let config = put(&world, CODEX_CONFIG, "");
+    fs::remove_file(&config).expect("removed");
+    done(&world, &["--yes"]);
+    fs::write(&claude, read(&claude).replace("\"opus\"", "\"haiku\", // cheaper\n  \"new\": [ ]")).expect("written");
+    fs::write(&config, format!("{}model = 'x'\n", read(&config))).expect("written");
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&claude), "{\n  \"model\": \"haiku\", // cheaper\n  \"new\": [ ]\n}\n");
+    assert_eq!(read(&config), "model = 'x'\n");
+}
+
+#[test]
+fn the_record_may_be_lost() {
+    let world = world();
+    let claude = put(&world, CLAUDE, "{\n  \"model\": \"opus\"\n}\n");
+    done(&world, &["--yes"]);
+    fs::remove_file(world.state_dir().join("setup.json")).expect("removed");
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&claude), "{\n  \"model\": \"opus\"\n}\n");
+}
+
+#[test]
+fn a_users_notify_is_called_by_ours_and_comes_back() {
+    let world = world();
+    let told = world.home().join("told");
+    let theirs = script(&world, "theirs", &format!("printf '%s\\n' \"$@\" > {}.new; mv {0}.new {0}", told.display()));
+    let text = format!("notify = [ \"{}\",\n  '-x', ] # mine\n[t]\n", theirs.display());
+    let config = put(&world, CODEX_CONFIG, &text);
+    done(&world, &["--yes", "--agent", "codex"]);
+    let document: toml_edit::DocumentMut = read(&config).parse().expect("TOML");
+    let words: Vec<String> =
+        document["notify"].as_array().expect("a list").iter().map(|w| w.as_str().expect("a word").into()).collect();
+    assert_eq!(words[1..5], ["hook", "codex", "notify", "--then"]);
+    run(world.command(&words[0]).args(&words[1..]).arg("{\"type\":\"agent-turn-complete\"}"));
+    let heard = wait_for("the user's own program", SOON, || fs::read_to_string(&told).ok());
+    assert_eq!(heard, "-x\n{\"type\":\"agent-turn-complete\"}\n");
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&config), text);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_refused_and_the_others_go_on() {
+    let world = world();
+    let broken = "{\n  \"a\": 1,\n  oops\n}\n";
+    let claude = put(&world, CLAUDE, broken);
+    let gemini = put(&world, GEMINI, "{}");
+    put(&world, CODEX_CONFIG, "a = 1\nb = = 2\n");
+    fs::write(file(&world, CODEX_HOOKS), b"{\n\"a\": \"\xff\"}").expect("written");
+    let told = setup(&world, &["--yes"]);
+    assert_eq!(told.code, Some(1));
+    let said = format!("{}{}", told.text(), told.stderr);
+    for part in [".claude/settings.json", "line 3", "config.toml", "line 2", "not UTF-8"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    assert_eq!(read(&claude), broken);
+    assert!(backups(&claude).is_empty(), "nothing was changed");
+    assert!(read(&gemini).contains("hook gemini AfterAgent"));
+}
+
+#[test]
+fn nothing_is_changed_unasked() {
+    let world = world();
+    let claude = put(&world, CLAUDE, "{}");
+    let dry = done(&world, &["--dry-run"]);
+    assert!(dry.text().contains("@@") && dry.text().contains("+    \"Stop\": ["), "{}", dry.text());
+    let unasked = setup(&world, &[]);
+    assert_eq!(unasked.code, Some(2));
+    assert!(unasked.stderr.contains("try: agtmux setup --yes"), "{}", unasked.stderr);
+    let json = done(&world, &["--dry-run", "--json"]).json();
+    assert_eq!(json["agents"][0]["agent"], "claude");
+    assert_eq!(json["agents"][0]["files"][0]["action"], "change");
+    assert_eq!(json["agents"][0]["files"][0]["applied"], false);
+    assert_eq!(read(&claude), "{}");
+    assert!(backups(&claude).is_empty());
+    for (answer, expected) in [("n\n", false), ("\n", false), ("y\n", true)] {
+        // script(1) gives it a terminal to ask on.
+        let mut asked: Command = world.command("script");
+        asked.args(["-qec", &format!("{} setup", env!("CARGO_BIN_EXE_agtmux")), "/dev/null"]);
+        let input = world.home().join("answer");
+        fs::write(&input, answer).expect("written");
+        let status = asked.stdin(fs::File::open(&input).expect("opens")).output().expect("it runs").status;
+        assert_eq!((status.success(), read(&claude) != "{}"), (expected, expected), "{answer:?}");
+    }
+}
+
+#[test]
+fn modes_and_links_are_kept() {
+    let world = world();
+    let target = put(&world, "dotfiles/claude.json", "{\n  \"a\": 1\n}\n");
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).expect("set");
+    fs::create_dir_all(file(&world, ".claude")).expect("made");
+    let link = file(&world, CLAUDE);
+    symlink("../dotfiles/claude.json", &link).expect("linked");
+    done(&world, &["--yes"]);
+    assert!(link.is_symlink() && read(&target).contains("hook claude Stop"));
+    assert_eq!(fs::metadata(&target).expect("there").permissions().mode() & 0o7777, 0o640);
+    let [backup] = &backups(&target)[..] else { panic!("one backup") };
+    assert_eq!(fs::metadata(backup).expect("there").permissions().mode() & 0o7777, 0o640);
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&target), "{\n  \"a\": 1\n}\n");
+    fs::remove_file(&target).expect("removed");
+    let nowhere = setup(&world, &["--yes"]);
+    assert_eq!(nowhere.code, Some(1));
+    assert!(nowhere.text().contains("leads nowhere"), "{}", nowhere.text());
+}
+
+#[test]
+fn a_program_that_moved_is_corrected() {
+    let world = world();
+    let text = "{\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"command\": \"mine\"}]}\n    ]\n  }\n}\n";
+    let claude = put(&world, CLAUDE, text);
+    done(&world, &["--yes"]);
+    let installed = read(&claude);
+    fs::write(&claude, installed.replace(env!("CARGO_BIN_EXE_agtmux"), "/old/place/agtmux")).expect("written");
+    done(&world, &["--yes"]);
+    assert_eq!(read(&claude), installed, "the old path is gone and nothing is there twice");
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&claude), text);
+}
+
+#[test]
+fn only_what_is_here_is_connected() {
+    let world = world();
+    let nobody = setup(&world, &["--yes"]);
+    if nobody.code == Some(1) {
+        assert!(nobody.stderr.contains("no agent was found"), "{}", nobody.stderr);
+    }
+    let elsewhere = world.home().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("made");
+    run(world.agtmux().args(["setup", "--yes", "--agent", "claude"]).env("CLAUDE_CONFIG_DIR", &elsewhere));
+    assert!(read(&elsewhere.join("settings.json")).contains("hook claude Stop"));
+    let told = done(&world, &["--yes", "--agent", "codex"]);
+    assert!(told.text().contains("review the new hooks"), "{}", told.text());
+}

@@ -1,0 +1,232 @@
+//! `agtmux run`: as if it was not there.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use agtmux::{SOON, run, script, start, world};
+use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use rusqlite::{Connection, OpenFlags};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const AGTMUX: &str = env!("CARGO_BIN_EXE_agtmux");
+
+fn type_line(server: &TmuxServer, line: &str) {
+    server.run(&["send-keys", "-t", "%0", "-l", line]);
+    server.run(&["send-keys", "-t", "%0", "Enter"]);
+}
+
+fn screen(server: &TmuxServer) -> String {
+    server.run(&["capture-pane", "-p", "-J", "-S", "-", "-t", "%0"])
+}
+
+#[track_caller]
+fn wait_for_text(server: &TmuxServer, text: &str) {
+    wait_for(&format!("'{text}' on the screen"), SOON, || {
+        let screen = screen(server);
+        if screen.contains(text) { Ok(()) } else { Err(screen) }
+    });
+}
+
+#[track_caller]
+fn wait_for_file(path: &Path) -> String {
+    wait_for(&format!("{}", path.display()), SOON, || fs::read_to_string(path).ok().filter(|text| text.ends_with('\n')))
+        .trim()
+        .to_owned()
+}
+
+/// Every wrapper event in the spool of a world without a daemon, the oldest first.
+fn told(world: &World) -> Vec<Value> {
+    let Ok(entries) = fs::read_dir(world.state_dir().join("spool")) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths.iter().map(|path| serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")).collect()
+}
+
+fn shell(world: &World) -> TmuxServer {
+    let server = world.tmux("default");
+    server.new_session("work", "PS1='ready> ' exec sh -i");
+    wait_for_text(&server, "ready>");
+    server
+}
+
+#[test]
+fn codes_and_signals_are_passed_on() {
+    let world = world();
+    for code in [0, 1, 2, 42, 255] {
+        let done = run(world.agtmux().args(["run", "--", "sh", "-c", &format!("echo out; echo err >&2; exit {code}")]));
+        assert_eq!((done.code, done.text().as_str(), done.stderr.as_str()), (Some(code), "out\n", "err\n"));
+    }
+    for (signal, number) in [("KILL", 9), ("TERM", 15), ("INT", 2), ("SEGV", 11)] {
+        let status = world.agtmux().args(["run", "sh", "-c", &format!("kill -{signal} $$")]).status().expect("it runs");
+        assert_eq!(status.signal(), Some(number), "{signal}: {status}");
+    }
+    let missing = run(world.agtmux().args(["run", "--", "no-such-program-at-all"]));
+    assert_eq!(missing.code, Some(127));
+    assert!(missing.stderr.contains("no-such-program-at-all") && missing.stderr.contains("try:"), "{}", missing.stderr);
+    assert_eq!(run(world.agtmux().args(["run", "--", "/etc/hostname"])).code, Some(126));
+}
+
+#[test]
+fn start_and_end_are_told_without_arguments() {
+    let world = world();
+    let secret = "--prompt=keep-this-to-yourself";
+    run(world.agtmux().args(["run", "--name", "reviewer", "--", "sh", "-c", "exit 3", secret]).env("TMUX_PANE", "%7"));
+    let events = told(&world);
+    let said: Vec<_> = events.iter().map(|e| (e["source"].as_str(), e["event_type"].as_str())).collect();
+    assert_eq!(said, [(Some("wrapper"), Some("agent-started")), (Some("wrapper"), Some("agent-exited"))]);
+    let pid = &events[0]["payload"]["pid"];
+    assert_eq!(events[1]["payload"], json!({"program": "sh", "pid": pid, "name": "reviewer", "exit_code": 3}));
+    assert_eq!((&events[0]["pane"], &events[0]["pid"]), (&json!("%7"), pid));
+    assert!(!format!("{events:?}").contains("keep-this"));
+    let mut killed = world.agtmux();
+    killed.args(["run", "sh", "-c", "kill -KILL $$"]).status().expect("it runs");
+    assert_eq!(told(&world)[3]["payload"]["signal_name"], "SIGKILL");
+}
+
+#[test]
+fn a_daemon_hears_of_it() {
+    let world = world();
+    let server = shell(&world);
+    start(&world);
+    let agent = world.shell_named("claude");
+    type_line(&server, &format!("{AGTMUX} run -- {} -c 'read x; exit 5'", agent.display()));
+    let events = || -> Vec<(String, bool)> {
+        let db = world.state_dir().join("state.db");
+        let Ok(db) = Connection::open_with_flags(db, OpenFlags::SQLITE_OPEN_READ_ONLY) else { return Vec::new() };
+        let Ok(mut query) =
+            db.prepare("SELECT event_type, runtime_id IS NOT NULL FROM events WHERE source = 'wrapper'")
+        else {
+            return Vec::new();
+        };
+        query
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map(|rows| rows.flatten().collect())
+            .unwrap_or_default()
+    };
+    wait_for("the start, bound to its agent", SOON, || {
+        if events().contains(&("agent-started".into(), true)) { Ok(()) } else { Err(format!("{:?}", events())) }
+    });
+    type_line(&server, "go");
+    wait_until("the end", SOON, || events().iter().any(|(event, _)| event == "agent-exited"));
+    type_line(&server, "echo code=$?");
+    wait_for_text(&server, "code=5");
+}
+
+#[test]
+fn it_has_the_terminal_and_can_be_stopped_and_resumed() {
+    let world = world();
+    let server = shell(&world);
+    let pid_file = world.home().join("pid");
+    let body = format!(
+        "echo $$ > {}; trap 'echo caught-int' INT; trap 'echo size=$(stty size)' WINCH; \
+                        [ -t 0 ] && echo on-a-terminal; while :; do read -r line && echo got=$line; done",
+        pid_file.display()
+    );
+    let program = script(&world, "program", &body);
+    type_line(&server, &format!("{AGTMUX} run -- {} ", program.display()));
+    wait_for_text(&server, "on-a-terminal");
+    let child: u32 = wait_for_file(&pid_file).parse().expect("a pid");
+    let wrapper = process::parent(child).expect("it has a parent");
+    type_line(&server, "hello");
+    wait_for_text(&server, "got=hello");
+    server.run(&["send-keys", "-t", "%0", "C-c"]);
+    wait_for_text(&server, "caught-int");
+    server.run(&["resize-window", "-t", "work", "-x", "91", "-y", "17"]);
+    type_line(&server, "after");
+    wait_for_text(&server, "size=17 91");
+    for round in 0..3 {
+        server.run(&["send-keys", "-t", "%0", "C-z"]);
+        wait_until("both to stop", SOON, || process::is_stopped(child) && process::is_stopped(wrapper));
+        wait_until("the shell to say so", SOON, || screen(&server).matches("Stopped").count() > round);
+        type_line(&server, &format!("echo stopped=$? shell={round}"));
+        // 148 is 128 and SIGTSTP: what the shell sees without us.
+        wait_for_text(&server, &format!("stopped=148 shell={round}"));
+        type_line(&server, "fg");
+        wait_until("both to go on", SOON, || !process::is_stopped(child) && !process::is_stopped(wrapper));
+        type_line(&server, &format!("again{round}"));
+        wait_for_text(&server, &format!("got=again{round}"));
+    }
+    assert!(process::signal(child, Signal::KILL), "the child is there");
+    wait_until("the wrapper to end as well", SOON, || !process::is_alive(wrapper));
+    type_line(&server, "echo code=$?");
+    wait_for_text(&server, "code=137");
+}
+
+#[test]
+fn a_child_that_stops_alone_takes_the_job_with_it() {
+    let world = world();
+    let server = shell(&world);
+    let pid_file = world.home().join("pid");
+    type_line(
+        &server,
+        &format!("{AGTMUX} run -- sh -c 'echo $$ > {}; while read -r x; do echo got=$x; done'", pid_file.display()),
+    );
+    let child: u32 = wait_for_file(&pid_file).parse().expect("a pid");
+    assert!(process::signal(child, Signal::STOP), "the child is there");
+    wait_for_text(&server, "Stopped (signal)");
+    type_line(&server, "echo shell=again");
+    wait_for_text(&server, "shell=again");
+    type_line(&server, "fg");
+    wait_until("the child to go on", SOON, || !process::is_stopped(child));
+    type_line(&server, "hello");
+    wait_for_text(&server, "got=hello");
+    server.run(&["send-keys", "-t", "%0", "C-d"]);
+    wait_until("the child's end", SOON, || !process::is_alive(child));
+    type_line(&server, "echo code=$?");
+    wait_for_text(&server, "code=0");
+}
+
+#[test]
+fn signals_sent_to_it_reach_the_child() {
+    let world = world();
+    for (signal, name) in [(Signal::TERM, "TERM"), (Signal::HUP, "HUP"), (Signal::USR1, "USR1"), (Signal::INT, "INT")] {
+        let said = world.home().join(format!("said-{name}"));
+        let body = format!(
+            "trap 'echo {name} > {}; exit 7' {name}; echo ready > {0}.ready; while :; do sleep 0.05; done",
+            said.display()
+        );
+        // In a session of its own there is no terminal that could have sent the signal to both.
+        let mut command: Command = world.command("setsid");
+        command.args(["-w", AGTMUX, "run", "--", "sh", "-c", &body]).stdin(Stdio::null());
+        let mut running = agtmux_testkit::Running::start(&mut command);
+        wait_for_file(&said.with_file_name(format!("said-{name}.ready")));
+        let wrapper = wrapper_below(running.id());
+        assert!(process::signal(wrapper, signal), "the wrapper is there");
+        assert_eq!(wait_for_file(&said), name);
+        assert_eq!(running.wait().expect("it ends").code(), Some(7), "{name}");
+    }
+}
+
+/// The process that runs `agtmux run`, which `setsid` may have become.
+fn wrapper_below(pid: u32) -> u32 {
+    let is_wrapper = |pid: &u32| process::argv(*pid).get(1).is_some_and(|word| word == b"run");
+    let below = process::descendants(pid);
+    [pid].into_iter().chain(below).find(is_wrapper).expect("the wrapper runs")
+}
+
+#[test]
+fn a_wrapper_without_a_shell_stays_awake() {
+    let world = world();
+    let server = world.tmux("default");
+    let pid_file = world.home().join("pid");
+    server
+        .new_session("work", &format!("exec {AGTMUX} run -- sh -c 'echo $$ > {}; read x; exit 9'", pid_file.display()));
+    server.run(&["set-option", "-t", "work", "remain-on-exit", "on"]);
+    let child: u32 = wait_for_file(&pid_file).parse().expect("a pid");
+    let wrapper = process::parent(child).expect("it has a parent");
+    assert!(process::signal(child, Signal::STOP), "the child is there");
+    wait_until("the child to stop", SOON, || process::is_stopped(child));
+    assert!(process::signal(child, Signal::CONT), "the child is there");
+    wait_until("the child to go on", SOON, || !process::is_stopped(child));
+    type_line(&server, "x");
+    wait_until("the wrapper's end", SOON, || !process::is_alive(wrapper));
+    wait_for("its exit code", SOON, || {
+        (server.run(&["display-message", "-p", "-t", "%0", "#{pane_dead_status}"]) == "9").then_some(())
+    });
+}
