@@ -28,6 +28,8 @@ struct Agent {
     /// The first output that no look has seen.
     unseen_from: Option<Instant>,
     looked_at: Option<Instant>,
+    /// The last look came in the middle of output: one is missing that sees how it ended.
+    unsettled: bool,
     /// A look that is wanted whatever the pane writes.
     wanted_at: Option<Instant>,
     credit: f64,
@@ -115,6 +117,7 @@ impl Agent {
             wrote_at: None,
             unseen_from: None,
             looked_at: None,
+            unsettled: false,
             wanted_at: Some(now),
             credit: BURST,
             credit_at: now,
@@ -130,7 +133,8 @@ impl Agent {
             let wait = Duration::from_secs_f64((1.0 - self.credit).max(0.0) * WHILE_WRITING.as_secs_f64());
             settled.max(self.credit_at + wait).min(meanwhile)
         });
-        written.into_iter().chain(self.wanted_at).min()
+        let end = self.wrote_at.filter(|_| self.unsettled).map(|wrote| wrote + SETTLED);
+        written.into_iter().chain(end).chain(self.wanted_at).min()
     }
 
     fn look(&mut self, pane: u32, now: Instant) -> Look {
@@ -138,7 +142,7 @@ impl Agent {
         let gained = now.saturating_duration_since(self.credit_at).as_secs_f64() / WHILE_WRITING.as_secs_f64();
         self.credit = ((self.credit + gained).min(BURST) - 1.0).max(0.0);
         self.credit_at = now;
-        (self.unseen_from, self.looked_at) = (None, Some(now));
+        (self.unseen_from, self.looked_at, self.unsettled) = (None, Some(now), !settled);
         self.wanted_at = self.wanted_at.filter(|at| *at > now + TOGETHER);
         Look { pane, agent_type: self.agent_type.clone(), process: self.process, settled }
     }
@@ -190,6 +194,13 @@ mod tests {
         let start = Instant::now();
         let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..8_000).contains(&ms) && ms % 100 == 0);
         assert_eq!(times, [(0, true), (5_300, false), (6_300, false), (7_300, false), (8_050, true)]);
+    }
+
+    #[test]
+    fn the_end_of_output_is_seen_although_a_look_came_just_before_it() {
+        let start = Instant::now();
+        let times = looks(&mut screens(start), start, 9_000, |ms| (5_000..5_300).contains(&ms) && ms % 10 == 0);
+        assert_eq!(times, [(0, true), (5_300, false), (5_440, true)]);
     }
 
     #[test]

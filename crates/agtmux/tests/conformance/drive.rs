@@ -16,7 +16,7 @@ use super::words::{Mode, Scene, Shown};
 /// How long an agent may take to come to a scene.
 const SCENE: Duration = Duration::from_secs(45);
 /// How long agtmux may take to say it. The lag is reported anyway; this only bounds the wait.
-const TELL: Duration = Duration::from_secs(5);
+const TELL: Duration = Duration::from_secs(10);
 /// How long what it said must hold: every scene lasts longer than this.
 const HOLD: Duration = Duration::from_millis(1200);
 
@@ -52,17 +52,27 @@ impl Driver<'_> {
     /// Plays all steps; the second part says why it could not.
     pub(crate) fn play(&self, scenario: &Scenario, launch: &Launch) -> (Vec<StepOutcome>, Option<Lost>) {
         let mut outcomes = Vec::new();
+        // Each step is judged from where the one before ended: nothing that is said goes unheard.
+        let mut begun = Instant::now();
         for step in &scenario.steps {
-            match self.play_step(scenario, step, launch) {
-                Ok(outcome) => outcomes.push(outcome),
+            match self.play_step(scenario, step, launch, begun) {
+                Ok((outcome, ended)) => {
+                    outcomes.push(outcome);
+                    begun = ended;
+                }
                 Err(Lost(why)) => return (outcomes, Some(Lost(format!("{}: {why}", step.name)))),
             }
         }
         (outcomes, None)
     }
 
-    fn play_step(&self, scenario: &Scenario, step: &Step, launch: &Launch) -> Result<StepOutcome, Lost> {
-        let begun = Instant::now();
+    fn play_step(
+        &self,
+        scenario: &Scenario,
+        step: &Step,
+        launch: &Launch,
+        begun: Instant,
+    ) -> Result<(StepOutcome, Instant), Lost> {
         let job = self.room.job();
         self.perform(&step.deed, launch)?;
         let truth = self.wait_for_truth(&step.truth, &job, begun)?;
@@ -74,15 +84,15 @@ impl Driver<'_> {
         until(TELL, || is_told().then_some(()));
         // Not a wait for something to come, but for nothing to come.
         let hold = if step.brief { Duration::ZERO } else { HOLD };
-        let held_until = Instant::now() + hold;
         let is_right = accepted.contains(&self.shown());
         until(hold, || (is_right && !accepted.contains(&self.shown())).then_some(()));
+        let held_until = Instant::now();
         let heard = Heard { told: self.room.watch.told(), begun, truth, held_until };
         let outcome = judge(step, accepted, &heard);
-        if let Some(recorder) = self.recorder {
+        if let Some(recorder) = self.recorder.filter(|_| !step.brief) {
             recorder.keep(self, scenario, step, "");
         }
-        Ok(outcome)
+        Ok((outcome, held_until))
     }
 
     fn shown(&self) -> Shown {

@@ -8,21 +8,11 @@ use agtmux_testkit::World;
 use super::agents::Agent;
 use super::room::write_program;
 
-/// As a user would put them there. Returns whether there is a way to do that.
-pub(crate) fn install(world: &World, agent: &dyn Agent) -> bool {
-    if !can_install(world) {
-        return false;
-    }
+/// As a user would put them there.
+pub(crate) fn install(world: &World, agent: &dyn Agent) {
     let output = world.agtmux().args(["setup", "--agent", agent.name(), "--yes"]).output();
     let output = output.expect("agtmux can be started");
     assert!(output.status.success(), "agtmux setup: {}", String::from_utf8_lossy(&output.stderr));
-    true
-}
-
-/// Whether this build knows how to set hooks up.
-pub(crate) fn can_install(world: &World) -> bool {
-    let output = world.agtmux().args(["setup", "--help"]).output().expect("agtmux can be started");
-    output.status.success()
 }
 
 /// A program that puts each payload into a file of its own, named after when it came.

@@ -39,8 +39,10 @@ pub(crate) fn install(package: &str, version: &str) -> Result<Installed, String>
 /// The newest version that there is.
 pub(crate) fn newest(package: &str) -> Result<String, String> {
     let said = run_npm(&["view", package, "version"], LOOK_UP)?;
-    let version = said.lines().last().unwrap_or_default().trim().to_owned();
-    if version.is_empty() { Err(format!("npm knows no version of {package}")) } else { Ok(version) }
+    // Among the warnings that npm may have about its own settings.
+    let is_version = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
+    let version = said.lines().map(str::trim).find(is_version).map(str::to_owned);
+    version.ok_or_else(|| format!("npm knows no version of {package}"))
 }
 
 /// Outside the checkout: what takes a gigabyte must survive `cargo clean`, and must not be found by tools that read it.
@@ -77,7 +79,8 @@ fn fetch(cache: &Path, place: &Path, what: &str) -> Result<(), String> {
 
 fn run_npm(args: &[&str], deadline: Duration) -> Result<String, String> {
     let mut command = Command::new("npm");
-    command.args(args).stdin(Stdio::null());
+    // Where there is no network, that must be known soon: npm would try again for a minute.
+    command.args(args).args(["--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=3000"]).stdin(Stdio::null());
     let output = tempfile::tempfile().map_err(|error| error.to_string())?;
     let share = || output.try_clone().map(Stdio::from).map_err(|error| error.to_string());
     command.stdout(share()?).stderr(share()?);
@@ -87,9 +90,10 @@ fn run_npm(args: &[&str], deadline: Duration) -> Result<String, String> {
         // Fails only when it has ended by now.
         let _ = npm.kill().and_then(|()| npm.wait());
     }
-    let status = status.ok_or_else(|| format!("npm {} did not end within {deadline:?}", args.join(" ")))?;
+    let name = format!("npm {} {}", args.first().unwrap_or(&""), args.last().unwrap_or(&""));
+    let status = status.ok_or_else(|| format!("{name} did not end within {deadline:?}"))?;
     let said = read_all(output);
-    if status.success() { Ok(said) } else { Err(format!("npm {}: {}", args.join(" "), last_lines(&said))) }
+    if status.success() { Ok(said) } else { Err(format!("{name}: {}", first_lines(&said))) }
 }
 
 fn read_all(mut file: File) -> String {
@@ -100,7 +104,8 @@ fn read_all(mut file: File) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(3)..].join(" / ")
+/// npm says first what went wrong, and then at length where to read about it.
+fn first_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("npm warn"));
+    lines.take(3).collect::<Vec<_>>().join(" / ")
 }

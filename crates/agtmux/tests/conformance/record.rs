@@ -32,7 +32,17 @@ impl Recorder {
         }
         case += &format!("-{}x{}", self.size.0, self.size.1);
         let look = driver.room.look();
-        let accept: Vec<&str> = step.accepted(Mode::Bare).iter().map(|shown| shown.word()).collect();
+        let mut accepted = step.accepted(Mode::Bare);
+        if !when.is_empty() {
+            // What is true already need not have been drawn yet.
+            accepted.extend(&step.way);
+        }
+        let mut accept: Vec<&str> = Vec::new();
+        accepted.iter().map(|shown| shown.word()).for_each(|word| {
+            if !accept.contains(&word) {
+                accept.push(word);
+            }
+        });
         let meta = json!({
             "agent": agent, "version": self.version, "scenario": scenario.name, "step": step.name,
             "mode": driver.mode.word(), "pane_title": look.title, "pane_current_command": look.command,

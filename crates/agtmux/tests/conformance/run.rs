@@ -91,9 +91,9 @@ fn play_all(tasks: VecDeque<Task>, options: &Options) -> Vec<Outcome> {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| {
                 while let Some(task) = take(&tasks) {
-                    let record = options.record.clone();
-                    let mut played =
-                        play(&task.agent, &task.installed, &[&task.scenario], task.mode, options.size, record);
+                    let Task { agent, installed, scenario, mode } = task;
+                    let stage = Stage::new(agent, &installed, mode, options.size, options.record.clone());
+                    let mut played = stage.play(&[&scenario]);
                     played.iter().for_each(tell);
                     outcomes.lock().unwrap_or_else(PoisonError::into_inner).append(&mut played);
                 }
@@ -112,46 +112,74 @@ pub(crate) fn core(agent: &str, mode: Mode) -> Result<Vec<Outcome>, String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
     let (installed, _) = provide(agent, false)?;
     let scenarios: Vec<Scenario> = scenario::all().into_iter().filter(|scenario| scenario.core).collect();
-    let outcomes = play(&agent, &installed, &scenarios.iter().collect::<Vec<_>>(), mode, Size(120, 40), None);
+    let stage = Stage::new(agent, &installed, mode, Size(120, 40), None);
+    let outcomes = stage.play(&scenarios.iter().collect::<Vec<_>>());
     outcomes.iter().for_each(tell);
     Ok(outcomes)
 }
 
-/// One after the other in one room; where the agent gets lost, the rest is played in the next.
-fn play(
-    agent: &&'static dyn Agent,
-    installed: &Installed,
-    scenarios: &[&Scenario],
+/// Where scenarios of one agent are played.
+struct Stage<'a> {
+    agent: &'static dyn Agent,
+    installed: &'a Installed,
     mode: Mode,
     size: Size,
-    record: Option<PathBuf>,
-) -> Vec<Outcome> {
-    let recorder = record.map(|dir| Recorder { dir, size, version: installed.version.clone() });
-    let mut outcomes: Vec<Outcome> = Vec::new();
-    while outcomes.len() < scenarios.len() {
-        let rest = &scenarios[outcomes.len()..];
+    recorder: Option<Recorder>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(
+        agent: &'static dyn Agent,
+        installed: &'a Installed,
+        mode: Mode,
+        size: Size,
+        record: Option<PathBuf>,
+    ) -> Self {
+        let recorder = record.map(|dir| Recorder { dir, size, version: installed.version.clone() });
+        Self { agent, installed, mode, size, recorder }
+    }
+
+    /// One after the other in one room; where the agent gets lost, the rest is played in the next.
+    fn play(&self, scenarios: &[&Scenario]) -> Vec<Outcome> {
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        while outcomes.len() < scenarios.len() {
+            outcomes.append(&mut self.play_some(&scenarios[outcomes.len()..]));
+        }
+        outcomes
+    }
+
+    /// At least the first of them. What panics is a result too: the others are still to be played.
+    fn play_some(&self, scenarios: &[&Scenario]) -> Vec<Outcome> {
         let begun = Instant::now();
         let mut played = Vec::new();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let trusted = !matches!(rest[0].opening, Opening::Shell { trusted: false, .. });
-            let keeps = recorder.is_some();
-            let room = Room::open(&Plan { agent: *agent, programs: &installed.programs, mode, trusted, size, keeps });
-            let driver = Driver { agent: *agent, room: &room, mode, recorder: recorder.as_ref() };
-            play_in(&driver, rest, &mut played);
+            let room = Room::open(&self.plan(scenarios[0]));
+            let driver = Driver { agent: self.agent, room: &room, mode: self.mode, recorder: self.recorder.as_ref() };
+            play_in(&driver, scenarios, &mut played);
         }));
-        if let Err(panic) = result {
-            let name = rest[played.len().min(rest.len() - 1)].name;
-            let trouble = Some((Verdict::Drift, message(panic.as_ref())));
-            if played.len() < rest.len() {
-                let (agent, took) = (agent.name(), begun.elapsed());
-                played.push(Outcome { agent, scenario: name, mode, steps: Vec::new(), trouble, took });
-            } else if let Some(last) = played.last_mut() {
-                last.trouble = trouble;
+        let Err(panic) = result else { return played };
+        let trouble = Some((Verdict::Drift, message(panic.as_ref())));
+        match scenarios.get(played.len()) {
+            Some(scenario) => {
+                let (agent, scenario, mode, took) = (self.agent.name(), scenario.name, self.mode, begun.elapsed());
+                played.push(Outcome { agent, scenario, mode, steps: Vec::new(), trouble, took });
             }
+            // It was the end of the room that went wrong.
+            None => played.iter_mut().last().into_iter().for_each(|last| last.trouble = trouble.clone()),
         }
-        outcomes.append(&mut played);
+        played
     }
-    outcomes
+
+    fn plan(&self, first: &Scenario) -> Plan<'_> {
+        Plan {
+            agent: self.agent,
+            programs: &self.installed.programs,
+            mode: self.mode,
+            trusted: !matches!(first.opening, Opening::Shell { trusted: false, .. }),
+            size: self.size,
+            keeps: self.recorder.is_some(),
+        }
+    }
 }
 
 /// Ends early when the agent is lost.
