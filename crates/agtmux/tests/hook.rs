@@ -76,6 +76,16 @@ fn spooled(world: &World) -> Vec<PathBuf> {
     files
 }
 
+/// So many events are kept in the end; the hook does not wait for it.
+#[track_caller]
+fn kept(world: &World, count: usize) -> Vec<PathBuf> {
+    wait_for(&format!("{count} events in the spool"), SOON, || {
+        let files: Vec<PathBuf> =
+            spooled(world).into_iter().filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+        if files.len() == count { Ok(files) } else { Err(format!("{files:?}")) }
+    })
+}
+
 fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")
 }
@@ -141,22 +151,22 @@ fn whatever_happens_the_agent_is_left_in_peace() {
     let world = world();
     let payload = br#"{"session_id": "s"}"#;
     quiet(&mut hook(&world, &["claude", "Stop"]), payload, false);
-    assert_eq!(read(&spooled(&world)[0])["payload"], json!({"session_id": "s"}), "no daemon: it is kept");
+    assert_eq!(read(&kept(&world, 1)[0])["payload"], json!({"session_id": "s"}), "no daemon: it is kept");
     assert_eq!(world.daemons(), Vec::<u32>::new(), "a hook starts no daemon");
     quiet(&mut hook(&world, &["claude", "Stop"]), b"", false);
     quiet(&mut hook(&world, &["claude", "Stop"]), b"no json \xff\0", false);
     quiet(&mut hook(&world, &["claude", "Stop"]), b"", true);
     quiet(&mut hook(&world, &["claude", "Stop"]), b"{\"half\":", true);
     quiet(&mut hook(&world, &["claude", "Stop"]), payload, true);
-    assert_eq!(read(&spooled(&world)[5])["payload"], json!({"session_id": "s"}), "a whole one needs no end");
+    assert_eq!(read(&kept(&world, 6)[5])["payload"], json!({"session_id": "s"}), "a whole one needs no end");
     quiet(&mut hook(&world, &["nobody", "Nothing", "more", "words"]), payload, false);
     for words in [&[][..], &["claude"], &["--nonsense"]] {
         quiet(&mut hook(&world, words), b"", false);
     }
     let huge = format!("{{\"session_id\": \"s\", \"tool_response\": \"{}\", \"last\": 1}}", "x".repeat(3 << 20));
     quiet(&mut hook(&world, &["claude", "PostToolUse"]), huge.as_bytes(), false);
-    let kept = read(spooled(&world).last().expect("it is kept"));
-    assert_eq!(kept["payload"], json!({"session_id": "s", "agtmux": {"truncated": true}}));
+    let largest = read(kept(&world, 8).last().expect("it is kept"));
+    assert_eq!(largest["payload"], json!({"session_id": "s", "agtmux": {"truncated": true}}));
     let file = world.home().join("a-file");
     fs::write(&file, "").expect("the world is writable");
     quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", file.join("below")), payload, false);
@@ -203,13 +213,13 @@ fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
         );
         wait_for("the event in the spool", SOON, || (spooled(&world).len() == n + 1).then_some(()));
     }
-    let kept = spooled(&world);
-    for path in &kept {
+    let files = kept(&world, 3);
+    for path in &files {
         assert!(!fs::read_to_string(path).expect("readable").contains("sk-ant-api03-AAAA"), "secrets are not kept");
     }
-    let bad = kept[0].with_file_name("00000000000000000001-bad.json");
+    let bad = files[0].with_file_name("00000000000000000001-bad.json");
     fs::write(&bad, "no event").expect("written");
-    fs::write(kept[0].with_file_name(".draft.tmp"), "half").expect("written");
+    fs::write(files[0].with_file_name(".draft.tmp"), "half").expect("written");
     start(&world);
     wait_for("all events, in their order", SOON, || {
         let types: Vec<String> = rows(&world).into_iter().filter(|r| r.bound).map(|row| row.event_type).collect();
@@ -221,7 +231,7 @@ fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
     assert!(bad.with_file_name("bad").join(bad.file_name().expect("a name")).exists(), "the bad one is put aside");
     stop(&world);
     quiet(&mut hook(&world, &["claude", "Late"]), b"{}", false);
-    assert_eq!(left(&world), 1);
+    kept(&world, 1);
     start(&world);
     wait_until("the late one to be delivered", SOON, || left(&world) == 0);
 }
@@ -235,12 +245,12 @@ fn the_spool_has_an_end() {
         fs::write(spool.join(format!("{n:020}-old.json")), "{}").expect("written");
     }
     quiet(&mut hook(&world, &["claude", "Stop"]), b"{}", false);
-    let files = spooled(&world);
-    assert_eq!(files.len(), 1000);
-    assert!(files[0].ends_with(format!("{:020}-old.json", 1)), "the oldest went: {}", files[0].display());
+    let oldest = |n: u32| spool.join(format!("{n:020}-old.json"));
+    wait_until("the oldest to go", SOON, || !oldest(0).exists());
+    assert_eq!((kept(&world, 1000).len(), oldest(1).exists()), (1000, true));
     fs::write(spool.join(format!("{:020}-large.json", 0)), vec![b' '; 17 << 20]).expect("written");
     quiet(&mut hook(&world, &["claude", "Stop"]), b"{}", false);
-    assert!(!spool.join(format!("{:020}-large.json", 0)).exists(), "too many bytes, too");
+    wait_until("too many bytes to go, too", SOON, || !spool.join(format!("{:020}-large.json", 0)).exists());
 }
 
 #[test]
@@ -257,9 +267,7 @@ fn codex_notifies_us_and_whoever_was_there_before() {
     quiet(&mut hook(&world, &["codex", "notify", &notification]), b"", true);
     quiet(&mut hook(&world, &["codex", "notify", "--then", "/does/not/exist", &notification]), b"", false);
     quiet(&mut hook(&world, &["codex", "notify"]), b"", true);
-    let kept: Vec<Value> = spooled(&world).iter().map(|path| read(path)).collect();
-    assert_eq!(kept.len(), 3);
-    for event in kept {
+    for event in kept(&world, 3).iter().map(|path| read(path)) {
         assert_eq!((&event["source"], &event["event_type"]), (&json!("notify"), &json!("agent-turn-complete")));
         assert_eq!((&event["agent_type"], event["payload"].to_string()), (&json!("codex"), notification.clone()));
     }
@@ -279,9 +287,9 @@ fn geminis_transcript_tells_how_the_turn_ended() {
     for event in ["AfterAgent", "BeforeAgent"] {
         quiet(&mut hook(&world, &["gemini", event]), payload.as_bytes(), false);
     }
-    let kept: Vec<Value> = spooled(&world).iter().map(|path| read(path)["payload"]["agtmux"].clone()).collect();
-    assert_eq!(kept[0]["last_record"], json!({"type": "info", "text": "Request cancelled."}));
-    assert_eq!(kept[1], Value::Null, "other hooks do not read it");
+    let told: Vec<Value> = kept(&world, 2).iter().map(|path| read(path)["payload"]["agtmux"].clone()).collect();
+    assert_eq!(told[0]["last_record"], json!({"type": "info", "text": "Request cancelled."}));
+    assert_eq!(told[1], Value::Null, "other hooks do not read it");
 }
 
 /// Prints what a hook costs; how much that is depends on the machine.

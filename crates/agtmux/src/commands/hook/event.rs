@@ -37,6 +37,10 @@ impl Event {
         Self { payload, ..self }
     }
 
+    pub(super) fn time(&self) -> Timestamp {
+        self.time
+    }
+
     pub(super) fn into_wire(self, place: Place) -> EventIn {
         EventIn {
             source: self.source.into(),

@@ -5,6 +5,7 @@
 
 mod ancestors;
 mod answer;
+mod aside;
 mod deliver;
 mod event;
 mod gemini;
@@ -52,6 +53,10 @@ pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<Exit
         return None;
     }
     let words: Vec<OsString> = args.collect();
+    if words.first().is_some_and(|word| word == aside::KEEP) {
+        aside::run(&words[1..]);
+        return Some(ExitCode::SUCCESS);
+    }
     if words.first().is_some_and(|word| word == "--help" || word == "-h") {
         return None;
     }
@@ -101,9 +106,10 @@ fn then(words: &[OsString]) {
 /// To the daemon, or into the spool.
 pub(crate) fn send(event: Event) {
     let Ok(paths) = Paths::from_env() else { return };
+    let time = event.time();
     let event = event.into_wire(Place::here());
     let body = payload::fit(event);
-    if deliver::post(&paths.socket, &body).is_err() {
-        spool::keep(&paths, &body);
+    if deliver::post(&paths.socket, &body).is_err() && aside::keep(&body, time).is_err() {
+        spool::keep(&paths, &body, time);
     }
 }

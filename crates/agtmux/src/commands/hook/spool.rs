@@ -18,9 +18,9 @@ const MOST_BYTES: u64 = 16 << 20;
 const ABANDONED: Duration = Duration::from_secs(60);
 
 /// A full disk or a directory that is not ours loses the event: the agent goes on.
-pub(super) fn keep(paths: &Paths, body: &[u8]) {
+pub(super) fn keep(paths: &Paths, body: &[u8], at: Timestamp) {
     if paths.prepare_spool().is_ok() {
-        let _ = put(&paths.spool_dir(), &harmless(body), MOST_FILES, MOST_BYTES);
+        let _ = put(&paths.spool_dir(), &harmless(body), at, MOST_FILES, MOST_BYTES);
     }
 }
 
@@ -31,7 +31,7 @@ fn harmless(body: &[u8]) -> Vec<u8> {
     event.to_string().into_bytes()
 }
 
-fn put(dir: &Path, body: &[u8], most_files: usize, most_bytes: u64) -> io::Result<()> {
+fn put(dir: &Path, body: &[u8], at: Timestamp, most_files: usize, most_bytes: u64) -> io::Result<()> {
     make_room(dir, body.len() as u64, most_files, most_bytes)?;
     let id = Uuid::new_v4().simple();
     let draft = dir.join(format!(".{id}.tmp"));
@@ -42,7 +42,7 @@ fn put(dir: &Path, body: &[u8], most_files: usize, most_bytes: u64) -> io::Resul
         .open(&draft)
         .and_then(|mut file| file.write_all(body))
         // The names sort by time.
-        .and_then(|()| fs::rename(&draft, dir.join(format!("{:020}-{id}.json", Timestamp::now().as_nanosecond()))));
+        .and_then(|()| fs::rename(&draft, dir.join(format!("{:020}-{id}.json", at.as_nanosecond()))));
     written.inspect_err(|_| drop(fs::remove_file(&draft)))
 }
 
@@ -90,11 +90,12 @@ mod tests {
     #[test]
     fn the_oldest_makes_room() {
         let dir = tempfile::tempdir().expect("a directory");
-        for body in ["1", "2", "3", "4"] {
-            put(dir.path(), body.as_bytes(), 3, 1000).expect("put");
+        for (second, body) in (1..).zip(["1", "2", "3", "4"]) {
+            let at = Timestamp::from_second(second).expect("in range");
+            put(dir.path(), body.as_bytes(), at, 3, 1000).expect("put");
         }
         assert_eq!(bodies(dir.path()), ["2", "3", "4"]);
-        put(dir.path(), b"55555", 3, 6).expect("put");
+        put(dir.path(), b"55555", Timestamp::from_second(9).expect("in range"), 3, 6).expect("put");
         assert_eq!(bodies(dir.path()), ["4", "55555"]);
     }
 
