@@ -23,8 +23,8 @@ pub struct Memory {
     open: Vec<Open>,
     /// Prompts whose turns have not ended.
     prompts: u32,
-    /// Said when its time comes, unless something else comes first.
-    held: Option<Held>,
+    /// Said when its time comes, unless its source says something else first.
+    held: Vec<Held>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,14 +72,17 @@ pub(crate) struct Reader<'a> {
 impl Memory {
     /// When [`recall`](Self::recall) has something.
     pub fn due(&self) -> Option<Timestamp> {
-        self.held.as_ref().map(|held| held.due)
+        self.held.iter().map(|held| held.due).min()
     }
 
-    /// What was held back until now.
+    /// What was held back until now, one after the other.
     pub fn recall(&mut self, now: Timestamp) -> Option<Told> {
-        let held = self.held.take_if(|held| held.due <= now)?;
-        self.prompts = 0;
-        Some(held.said)
+        let due = self.held.iter().position(|held| held.due <= now)?;
+        let told = self.held.remove(due).said;
+        if told.source == Source::Hook {
+            self.prompts = 0;
+        }
+        Some(told)
     }
 }
 
@@ -122,16 +125,17 @@ impl Reader<'_> {
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
             let said = told(turn.stand());
-            memory.held = None;
+            memory.held.retain(|held| held.said.source != event.source);
             let hold = rule.hold(memory.prompts > 1);
             memory.prompts = match turn.stand() {
                 Stand::Running => memory.prompts + u32::from(rule.prompt),
-                _ => memory.prompts.saturating_sub(1),
+                _ if event.source == Source::Hook => memory.prompts.saturating_sub(1),
+                _ => memory.prompts,
             };
             if hold.is_zero() {
                 all.push(said);
             } else {
-                memory.held = Some(Held { due: now.checked_add(hold).unwrap_or(now), said });
+                memory.held.push(Held { due: now.checked_add(hold).unwrap_or(now), said });
             }
         }
         all.extend(memory.questions(rule, event.payload, owner).map(told));

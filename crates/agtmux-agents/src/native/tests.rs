@@ -145,11 +145,16 @@ fn the_status_file_of_claude() {
     };
     assert_eq!(status("busy", ""), [Stand::Running, NOTHING]);
     assert_eq!(status("shell", ""), [Stand::Running, NOTHING]);
-    assert_eq!(status("idle", ""), [Stand::Idle, NOTHING]);
+    assert_eq!(status("idle", ""), [NOTHING], "the next turn may begin at once");
     assert_eq!(status("waiting", "permission prompt"), [ASKS]);
     assert_eq!(status("waiting", "input needed"), [QUESTION]);
     assert_eq!(status("waiting", "dialog open"), [QUESTION]);
     assert_eq!(status("something new", ""), []);
+    assert_eq!(status("busy", ""), [Stand::Running, NOTHING]);
+    assert_eq!(claude.later(1_000), None);
+    claude.event(Source::File, "status", &json!({"status": "idle"}));
+    claude.hook("PreToolUse");
+    assert_eq!(claude.later(1_000), Some(Stand::Idle), "a hook does not speak for the file");
 }
 
 #[test]

@@ -75,9 +75,9 @@ impl StateEngine {
         self.runtimes.get(runtime).is_some_and(|subject| subject.mind.is_news(statement))
     }
 
-    /// Whether this source has said something that it has not taken back.
-    pub fn speaks(&self, runtime: &RuntimeId, source: Source) -> bool {
-        self.runtimes.get(runtime).is_some_and(|subject| subject.mind.speaks(source))
+    /// Whether this source was last looked at in vain.
+    pub fn is_silent(&self, runtime: &RuntimeId, source: Source) -> bool {
+        self.runtimes.get(runtime).is_some_and(|subject| subject.mind.is_silent(source))
     }
 
     pub fn knows(&self, runtime: &RuntimeId) -> bool {

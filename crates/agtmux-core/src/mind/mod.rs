@@ -95,9 +95,9 @@ impl Mind {
         self.silent.entry(source).or_insert(at);
     }
 
-    /// Whether a source has said something since it was last silent.
-    pub fn speaks(&self, source: Source) -> bool {
-        self.heard.keys().any(|(heard, _)| *heard == source) && !self.silent.contains_key(&source)
+    /// Whether a source was last looked at in vain.
+    pub fn is_silent(&self, source: Source) -> bool {
+        self.silent.contains_key(&source)
     }
 
     /// A completed turn has been shown for long enough.

@@ -216,9 +216,9 @@ fn what_a_source_no_longer_shows_is_not_believed_for_long() {
     for source in [Source::Screen, Source::Title] {
         let mut mind = mind([seen(source, 10)]);
         assert_eq!(state(&mind, 40_000), State::WaitingApproval, "{source:?}");
-        assert!(mind.speaks(source));
+        assert!(!mind.is_silent(source));
         mind.silent(source, at(50_000));
-        assert!(!mind.speaks(source));
+        assert!(mind.is_silent(source));
         assert_eq!(state(&mind, 50_002), State::WaitingApproval, "it may be in the middle of drawing");
         assert_eq!(state(&mind, 50_003), State::Unknown);
         assert_eq!(mind.verdict(at(50_003)).reason, Some(ReasonCode::StaleSignal));
@@ -243,4 +243,12 @@ fn the_dialog_that_is_shown_is_the_one_that_counts() {
 fn what_is_only_likely_gives_no_more_than_medium_confidence() {
     let likely = Statement { tentative: true, ..said(Source::Hook, Stand::Running, 10) };
     assert_eq!(mind([likely]).verdict(at(11)).confidence, Confidence::Medium);
+}
+
+#[test]
+fn an_agent_whose_screen_nobody_understands_is_unknown_for_that_reason() {
+    let mut mind = Mind::default();
+    assert_eq!(mind.verdict(at(1)).reason, Some(ReasonCode::NoAdapter));
+    mind.silent(Source::Screen, at(2));
+    assert_eq!(mind.verdict(at(3)).reason, Some(ReasonCode::UnsupportedSignal));
 }

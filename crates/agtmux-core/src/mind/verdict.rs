@@ -53,7 +53,7 @@ impl Mind {
             },
             None => Verdict {
                 state: State::Unknown,
-                reason: Some(why_unknown(&standings)),
+                reason: Some(self.why_unknown(&standings)),
                 confidence: Confidence::Low,
                 by: None,
             },
@@ -137,6 +137,20 @@ impl Mind {
         from.checked_add(ttl).ok()
     }
 
+    fn why_unknown(&self, standings: &[Standing<'_>]) -> ReasonCode {
+        let any = |wanted: fn(&Aging) -> bool| standings.iter().any(|s| wanted(&s.aging));
+        if standings.is_empty() {
+            // Looked at, and not understood; or nobody has looked yet.
+            if self.silent.is_empty() { ReasonCode::NoAdapter } else { ReasonCode::UnsupportedSignal }
+        } else if any(|a| *a == Aging::Expired) {
+            ReasonCode::StaleSignal
+        } else if any(|a| *a == Aging::Inconclusive) {
+            ReasonCode::UnsupportedSignal
+        } else {
+            ReasonCode::StaleSignal
+        }
+    }
+
     fn contradicted_by(&self, kept: &Kept) -> Option<Source> {
         let others = self.heard.values().filter_map(|heard| heard.conclusive.as_ref());
         others.filter(|other| overrules(other, kept)).map(|other| other.statement.source).min()
@@ -165,18 +179,5 @@ fn confidence(statement: &Statement) -> Confidence {
         Source::Process => Confidence::High,
         Source::Screen if statement.settled => Confidence::High,
         _ => Confidence::Medium,
-    }
-}
-
-fn why_unknown(standings: &[Standing<'_>]) -> ReasonCode {
-    let any = |wanted: fn(&Aging) -> bool| standings.iter().any(|s| wanted(&s.aging));
-    if standings.is_empty() {
-        ReasonCode::NoAdapter
-    } else if any(|a| *a == Aging::Expired) {
-        ReasonCode::StaleSignal
-    } else if any(|a| *a == Aging::Inconclusive) {
-        ReasonCode::UnsupportedSignal
-    } else {
-        ReasonCode::StaleSignal
     }
 }

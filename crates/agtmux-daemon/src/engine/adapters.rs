@@ -18,8 +18,10 @@ use super::{Engine, Step};
 use crate::observe::{Seen, Sight};
 use crate::store::{Change, EventRow, events};
 
-/// How long a screen or a title that is no longer understood is believed.
-const SIGHT_TTL: SignedDuration = SignedDuration::from_secs(3);
+/// How long a screen that is no longer understood is believed: it may be in the middle of being drawn. A title comes in
+/// one piece.
+const SCREEN_TTL: SignedDuration = SignedDuration::from_secs(3);
+const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 
 /// What agents' adapters remember between events.
 #[derive(Debug, Default)]
@@ -157,7 +159,7 @@ impl Engine {
                 conclusive,
                 as_of,
                 settled,
-                ttl: Some(SIGHT_TTL),
+                ttl: Some(if source == Source::Title { TITLE_TTL } else { SCREEN_TTL }),
                 order: made_here(seen.began, step.now),
                 rule,
                 excerpt,
@@ -167,7 +169,7 @@ impl Engine {
             self.hear_if_news(&runtime, statement, step);
         }
         for source in seen.silent {
-            if self.states.speaks(&runtime, source) {
+            if !self.states.is_silent(&runtime, source) {
                 let input = states::Input::Silent { runtime: runtime.clone(), source, at: step.now };
                 self.decide(input, None, step);
             }
@@ -229,12 +231,13 @@ impl Engine {
         let due: Vec<RuntimeId> = due.map(|(runtime, _)| runtime.clone()).collect();
         for runtime in due {
             let Some(memory) = self.memories.0.get_mut(&runtime) else { continue };
-            let told = memory.recall(step.now);
+            let told: Vec<Told> = std::iter::from_fn(|| memory.recall(step.now)).collect();
             step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::new(memory.clone()) });
-            let Some(told) = told else { continue };
-            let order = made_here(told.as_of, step.now);
-            let statement = Box::new(self.statement(told, order));
-            self.decide(states::Input::Heard { runtime, statement }, None, step);
+            for told in told {
+                let order = made_here(told.as_of, step.now);
+                let statement = Box::new(self.statement(told, order));
+                self.decide(states::Input::Heard { runtime: runtime.clone(), statement }, None, step);
+            }
         }
     }
 }

@@ -96,7 +96,8 @@ impl Eyes {
         if sights.is_empty() {
             silent.push(Source::Screen);
         }
-        let titles = registry.titles(agent_type, &title);
+        // A title that is only a hint takes back what the one before it said.
+        let titles: Vec<_> = registry.titles(agent_type, &title).into_iter().filter(|said| said.conclusive).collect();
         if titles.is_empty() {
             silent.push(Source::Title);
         }

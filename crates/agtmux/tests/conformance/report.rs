@@ -8,17 +8,24 @@ use super::outcome::{Outcome, Verdict};
 use super::run::Tried;
 use super::words::Mode;
 
+const PREFACE: &str = "# Conformance
+
+What agtmux says about the real agents, each led through these scenes by a model on loopback that does what it is told.
+The truth comes from that model, from the agent's own screen and from its process, never from agtmux. `hooks`: with
+agtmux's hooks in the agent's settings; `bare`: without any. Written by `make conformance`.
+
+- `ok`: in milliseconds from the truth to the line of `agtmux watch`, the longest of the scene's steps; below zero where
+  agtmux knew before the screen; in brackets what it said where the agent gives no evidence for the better word
+- `unknown`: agtmux does not claim to know
+- `wrong`: it claims what is not so, also for a moment on the way
+- `drift`: the agent did not do what it was seen to do in the pinned version
+- `skip`: could not be tried
+
+";
+
 /// As Markdown.
 pub(crate) fn text(tried: &[Tried], outcomes: &[Outcome]) -> String {
-    let mut text = String::from("# Conformance\n\n");
-    text += "What agtmux says about the real agents, each led through these scenes by a model on loopback that does what \
-             it is told. The truth comes from that model, from the agent's own screen and from its process, never from \
-             agtmux. `hooks`: with agtmux's hooks in the agent's settings; `bare`: without any. Written by \
-             `make conformance`.\n\n";
-    text += "`ok` (ms from the truth to the line of `agtmux watch`, the longest of the scene's steps; below zero where \
-             agtmux knew before the screen; in brackets what it said where the agent gives no evidence for the better \
-             word), `unknown` (agtmux does not claim to know), `wrong` (it claims what is not so), `drift` (the agent did not do what this \
-             version of the scene expects), `skip` (could not be tried).\n\n";
+    let mut text = String::from(PREFACE);
     for agent in tried {
         let _ = writeln!(text, "- {} {}{}", agent.name, agent.version, agent.note);
     }
