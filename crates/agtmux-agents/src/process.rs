@@ -37,4 +37,6 @@ pub struct Found {
     pub pid: u32,
     /// Stopped, as after Ctrl-Z.
     pub suspended: bool,
+    /// Started for one turn, with nobody to talk to: it works for as long as it lives.
+    pub headless: bool,
 }

@@ -39,6 +39,7 @@ struct Match<'a> {
     standing: Standing,
     pid: u32,
     stopped: bool,
+    headless: bool,
 }
 
 impl Registry {
@@ -145,7 +146,12 @@ impl Registry {
                 .min_by_key(|m| (m.strength != Strength::Direct, m.standing.depth, m.pid))
         };
         let found = outermost(|m| m.standing.in_foreground).or_else(|| outermost(|m| m.stopped))?;
-        Some(Found { agent_type: found.manifest.name.clone(), pid: found.pid, suspended: found.stopped })
+        Some(Found {
+            agent_type: found.manifest.name.clone(),
+            pid: found.pid,
+            suspended: found.stopped,
+            headless: found.headless,
+        })
     }
 
     fn matches(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Vec<Match<'_>> {
@@ -158,7 +164,8 @@ impl Registry {
         let invocation = Invocation::of(process);
         let judged = self.manifests.iter().filter_map(|m| Some((m, m.process.judge(process, &invocation)?)));
         let (manifest, strength) = judged.max_by_key(|(_, strength)| *strength)?;
-        Some(Match { manifest, strength, standing, pid: process.pid, stopped: process.stopped })
+        let headless = manifest.process.is_headless(&invocation);
+        Some(Match { manifest, strength, standing, pid: process.pid, stopped: process.stopped, headless })
     }
 }
 

@@ -11,7 +11,7 @@ use agtmux_api::wire::EventIn;
 use agtmux_tmux::platform::{self, Options, Platform, Signal, Token};
 use tokio::time::timeout;
 
-use crate::engine::EngineHandle;
+use crate::engine::{EngineHandle, Incoming};
 use crate::observe::Discovery;
 use crate::serve;
 
@@ -111,7 +111,7 @@ impl Spool {
             self.discovery.caller(Some(format!("{socket},0,0")), None).await;
         }
         let outcome = match serve::read_event(bytes.into()).await {
-            Ok(incoming) => self.engine.event(incoming).await.map(drop),
+            Ok(incoming) => self.engine.event(Incoming { was_kept: true, ..incoming }).await.map(drop),
             Err(error) => Err(error),
         };
         match outcome {

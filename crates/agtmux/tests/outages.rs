@@ -72,7 +72,7 @@ fn a_stopped_server_is_named_and_its_panes_are_kept() {
     let (first, second) = (server_with_agent(&world, "first"), world.tmux("second"));
     second.new_session("other", "cat");
     let panes = true_pane_ids(&first);
-    let before = wait_for_agent(&world, "first", "no_adapter");
+    let before = wait_for_agent(&world, "first", "unsupported_signal");
     wait_for_panes(&world, "first", &panes);
 
     let stopped = first.stop();
@@ -97,7 +97,7 @@ fn a_stopped_server_is_named_and_its_panes_are_kept() {
     assert!(told.code == Some(0) && told.stderr.contains("host@first") && told.stderr.contains("try:"), "{told:?}");
 
     first.cont(stopped);
-    let healed = wait_for_agent(&world, "first", "no_adapter");
+    let healed = wait_for_agent(&world, "first", "unsupported_signal");
     assert_eq!(healed["runtime_id"], before["runtime_id"]);
     assert_eq!(errors(&list(&world)), []);
     first.run(&["kill-window", "-t", "=work:more"]);
@@ -110,13 +110,13 @@ fn a_killed_server_is_gone_and_a_new_one_has_new_panes() {
     let (first, second, claude) = (world.tmux("first"), world.tmux("second"), world.stand_in("claude"));
     first.new_session("work", &claude);
     second.new_session("other", "cat");
-    let before = wait_for_agent(&world, "first", "no_adapter");
+    let before = wait_for_agent(&world, "first", "unsupported_signal");
     first.kill_server();
     let listing = wait_for_panes(&world, "first", &[]);
     assert_eq!((listing["partial"].clone(), pane_ids(&listing, "second")), (Value::Bool(false), vec!["%0".into()]));
 
     first.new_session("work", &claude);
-    let after = wait_for_agent(&world, "first", "no_adapter");
+    let after = wait_for_agent(&world, "first", "unsupported_signal");
     assert_eq!((&after["identity"], &after["agent_type"]), (&before["identity"], &before["agent_type"]));
     assert_ne!(after["runtime_id"], before["runtime_id"], "%0 of another server is another pane");
     wait_for_panes(&world, "first", &true_pane_ids(&first));
@@ -127,7 +127,7 @@ fn a_server_that_was_replaced_at_once_is_another_one() {
     let world = world();
     let (server, claude) = (world.tmux("default"), world.stand_in("claude"));
     server.new_session("work", &claude);
-    let before = wait_for_agent(&world, "default", "no_adapter");
+    let before = wait_for_agent(&world, "default", "unsupported_signal");
     // Both in one go: whoever looks only now and then sees the same socket and the same %0.
     // The old server may still be ending when the new one is wanted.
     let swap = "tmux -S \"$1\" kill-server
@@ -335,7 +335,7 @@ fn a_server_without_its_socket_is_not_gone() {
     // tmux makes its socket anew when it is asked to like this.
     assert!(process::signal(pid, Signal::USR1));
     wait_for_health(&world);
-    wait_for_agent(&world, "default", "no_adapter");
+    wait_for_agent(&world, "default", "unsupported_signal");
 
     fs::remove_file(server.socket()).expect("the socket is there again");
     wait_for_error(&world, "server_not_responding", Some("default"));
@@ -358,7 +358,7 @@ fn a_daemon_started_beside_a_stopped_server_says_so() {
     hung.cont(stopped);
     wait_for_health(&world);
     wait_for_panes(&world, "hung", &panes);
-    let before = wait_for_agent(&world, "hung", "no_adapter");
+    let before = wait_for_agent(&world, "hung", "unsupported_signal");
 
     // The next daemon remembers what the last one knew.
     let stopped = hung.stop();
@@ -369,7 +369,7 @@ fn a_daemon_started_beside_a_stopped_server_says_so() {
     let lost = wait_for_agent(&world, "hung", "target_unreachable");
     assert_eq!(lost["runtime_id"], before["runtime_id"]);
     hung.cont(stopped);
-    wait_for_agent(&world, "hung", "no_adapter");
+    wait_for_agent(&world, "hung", "unsupported_signal");
 }
 
 /// Connects until the server's queue is full: whoever connects then waits, as long as it is stopped.

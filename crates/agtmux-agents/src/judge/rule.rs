@@ -1,6 +1,6 @@
 //! Whether a rule fits a screen.
 
-use crate::manifest::{Look, Needs, ScreenRule, StyleRule};
+use crate::manifest::{Look, Needs, Region, ScreenRule, StyleRule};
 use crate::screen::{Ink, Regions, Row, Style, unframed};
 
 /// The line that made it fit.
@@ -34,7 +34,9 @@ pub(super) fn fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>
     }
     let found = any.or_else(|| rule.all.first().and_then(|pattern| pattern.find(text)));
     let line = found.map(|found| line_around(text, found.start()));
-    Some(line.or(styled.map(|row| row.text())).map(squeezed).unwrap_or_default())
+    let line = line.or(styled.map(|row| row.text())).map(squeezed).unwrap_or_default();
+    // What somebody is typing is nobody's business: the sign before it is enough.
+    Some(if rule.region == Region::Box { line.chars().take(1).collect() } else { line })
 }
 
 fn line_around(text: &str, at: usize) -> &str {

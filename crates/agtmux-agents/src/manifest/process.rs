@@ -24,6 +24,9 @@ pub(crate) struct ProcessRules {
     /// other programs.
     #[serde(default)]
     helpers: Vec<Vec<String>>,
+    /// Options, or first words after the program, that have it do one turn without anybody to talk to.
+    #[serde(default)]
+    headless: Vec<String>,
 }
 
 /// How sure a match is. What is certain wins over what may be a mere wrapper.
@@ -53,6 +56,19 @@ impl ProcessRules {
             return Some(Strength::Direct);
         }
         self.is_weak(process, invocation).then_some(Strength::Weak)
+    }
+
+    pub(crate) fn is_headless(&self, invocation: &Invocation<'_>) -> bool {
+        let (options, words): (Vec<&String>, Vec<&String>) = self.headless.iter().partition(|w| w.starts_with('-'));
+        let given = |arg: &Vec<u8>, option: &String| {
+            arg.strip_prefix(option.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"="))
+        };
+        invocation
+            .args
+            .iter()
+            .take_while(|arg| *arg != b"--")
+            .any(|arg| options.iter().any(|option| given(arg, option)))
+            || words.iter().any(|word| leads_with(invocation.args, std::slice::from_ref(*word)))
     }
 
     fn is_direct(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {

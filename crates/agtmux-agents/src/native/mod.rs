@@ -15,6 +15,9 @@ pub(crate) use rule::{EventRule, NativeRules};
 use crate::generic;
 use rule::{Closes, at};
 
+/// More questions than anybody has open at a time.
+const MOST_OPEN: usize = 64;
+
 /// What is remembered of one runtime between its events.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
@@ -32,6 +35,8 @@ struct Open {
     key: String,
     kind: DialogKind,
     owner: Option<String>,
+    /// Since when it is open: that it is still open when another one closes is nothing new.
+    at: Timestamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,11 +97,16 @@ impl Reader<'_> {
             let found = at(event.payload, path.as_deref()?)?.as_str()?;
             (!found.is_empty()).then(|| found.to_owned())
         };
-        if let Some(session) = text(&self.native.session) {
-            memory.session = Some(session);
+        let session = text(&self.native.session);
+        let known = memory.session.as_deref().or(session.as_deref());
+        let rule = self.events.iter().find(|rule| rule.fits(event.source, event.event_type, event.payload, known));
+        let another = self.native.one_session && session.is_some() && session.as_deref() != known;
+        if another && !rule.is_some_and(|rule| rule.changes_session) {
+            return Vec::new();
         }
-        let session = memory.session.as_deref();
-        let rule = self.events.iter().find(|rule| rule.fits(event.source, event.event_type, event.payload, session));
+        if session.is_some() {
+            memory.session = session;
+        }
         match rule {
             Some(rule) => self.apply(rule, memory, event, text(&self.native.owner), now),
             // What is no event of this agent may be a word of those who wrap it.
@@ -138,7 +148,7 @@ impl Reader<'_> {
                 memory.held.push(Held { due: now.checked_add(hold).unwrap_or(now), said });
             }
         }
-        all.extend(memory.questions(rule, event.payload, owner).map(told));
+        all.extend(memory.questions(rule, event, owner).map(|(stand, at)| Told { as_of: at, ..told(stand) }));
         all.extend(rule.asks.map(|asks| told(asks.stand())));
         all
     }
@@ -146,7 +156,12 @@ impl Reader<'_> {
 
 impl Memory {
     /// What is open after this event, if the event has anything to do with it.
-    fn questions(&mut self, rule: &EventRule, payload: &Value, owner: Option<String>) -> Option<Stand> {
+    fn questions(
+        &mut self,
+        rule: &EventRule,
+        NativeEvent { payload, at: now, .. }: NativeEvent<'_>,
+        owner: Option<String>,
+    ) -> Option<(Stand, Timestamp)> {
         let key = || rule.key.iter().map(|path| at(payload, path).unwrap_or(&Value::Null)).collect::<Vec<_>>();
         let before = self.open.len();
         match rule.closes {
@@ -163,11 +178,16 @@ impl Memory {
         if let Some(kind) = rule.opens {
             let key = written(&key());
             self.open.retain(|open| open.key != key);
-            self.open.push(Open { key, kind, owner });
+            self.open.push(Open { key, kind, owner, at: now });
+            let excess = self.open.len().saturating_sub(MOST_OPEN);
+            self.open.drain(..excess);
         }
         let touched =
             rule.opens.is_some() || matches!(rule.closes, Closes::Own | Closes::All) || self.open.len() != before;
-        touched.then(|| self.open.last().map_or(Stand::AsksNothing, |open| Stand::Asks(open.kind)))
+        touched.then(|| match self.open.last() {
+            Some(open) => (Stand::Asks(open.kind), open.at),
+            None => (Stand::AsksNothing, now),
+        })
     }
 }
 

@@ -13,6 +13,10 @@ pub(crate) struct NativeRules {
     /// Where an event names the agent's session.
     #[serde(default)]
     pub(super) session: Option<String>,
+    /// It may start others of its kind, whose events come from the same pane: those of another session say nothing,
+    /// unless their rule says that the session changes.
+    #[serde(default)]
+    pub(super) one_session: bool,
     /// Where an event names the sub-agent that it is about; absent or empty for the agent itself.
     #[serde(default)]
     pub(super) owner: Option<String>,
@@ -41,6 +45,9 @@ pub(crate) struct EventRule {
     pub(super) opens: Option<DialogKind>,
     #[serde(default)]
     pub(super) closes: Closes,
+    /// The agent goes on in another session.
+    #[serde(default)]
+    pub(super) changes_session: bool,
     /// What tells one open question from another.
     #[serde(default)]
     pub(super) key: Vec<String>,

@@ -19,8 +19,6 @@ pub enum Input {
     Reachable { server: ServerKey, reachable: bool },
     /// A source made a statement about it.
     Heard { runtime: RuntimeId, statement: Box<Statement> },
-    /// Its pane wrote, and what it shows now could not be read.
-    Wrote { runtime: RuntimeId, at: Timestamp },
     /// A source was looked at again and shows nothing that is understood.
     Silent { runtime: RuntimeId, source: Source, at: Timestamp },
     /// It told which of the agent's own sessions it is.

@@ -110,7 +110,6 @@ impl StateEngine {
             Input::Heard { runtime, statement } => self.change(&runtime, now, |subject| {
                 subject.mind.hear(*statement, now);
             }),
-            Input::Wrote { runtime, at } => self.change(&runtime, now, |subject| subject.mind.wrote(at)),
             Input::Silent { runtime, source, at } => {
                 self.change(&runtime, now, |subject| subject.mind.silent(source, at))
             }

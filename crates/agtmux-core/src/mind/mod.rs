@@ -22,8 +22,6 @@ pub use verdict::{Aging, Standing, Verdict};
 pub struct Mind {
     #[serde(with = "as_list")]
     heard: BTreeMap<(Source, Claim), Heard>,
-    /// When the pane last wrote, as far as that was noticed.
-    wrote_at: Option<Timestamp>,
     /// Since when a source that is looked at shows nothing that is understood.
     #[serde(default)]
     silent: BTreeMap<Source, Timestamp>,
@@ -82,11 +80,6 @@ impl Mind {
             news = true;
         }
         news
-    }
-
-    /// The pane wrote: what was read from its screen before may no longer be there.
-    pub fn wrote(&mut self, at: Timestamp) {
-        self.wrote_at = Some(self.wrote_at.map_or(at, |before| before.max(at)));
     }
 
     /// A source was looked at again and shows nothing that is understood. What it showed before is not believed for much

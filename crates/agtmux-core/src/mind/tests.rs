@@ -100,8 +100,8 @@ fn an_approval_untouched_on_screen_for_12_hours_is_still_an_approval() {
     let mut mind = mind([Statement { ttl: short, ..said(Source::Screen, ASKS, 10) }]);
     assert_eq!(state(&mind, 10 + 12 * 3600), State::WaitingApproval);
     assert_eq!(mind.next_deadline(at(20)), None);
-    mind.wrote(at(5000));
-    assert_eq!(mind.verdict(at(5061)).reason, Some(ReasonCode::StaleSignal), "once it wrote, the judgement ages");
+    mind.silent(Source::Screen, at(5000));
+    assert_eq!(mind.verdict(at(5061)).reason, Some(ReasonCode::StaleSignal), "once it shows something else, it ages");
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn the_end_of_a_turn_that_stays_on_screen_is_one_end() {
     let mut mind = mind([done(10, "Baked for 8s")]);
     assert!(!mind.is_news(&done(20, "Baked for 8s")), "nothing has happened in between");
     mind.demote_completed();
-    mind.hear(said(Source::Hook, Stand::AsksNothing, 30), at(30));
+    mind.hear(said(Source::Hook, Stand::Running, 30), at(30));
     let again = done(40, "Baked for 8s");
-    assert!(mind.is_news(&again), "somebody else has spoken");
+    assert!(mind.is_news(&again), "somebody else has said otherwise");
     mind.hear(again, at(40));
     assert_eq!(state(&mind, 41), State::Idle);
     mind.hear(done(50, "Baked for 2s"), at(50));

@@ -71,7 +71,7 @@ impl Mind {
     }
 
     /// Whether a statement would change anything: it says something else than the last one of its source, or says it
-    /// again after others have spoken.
+    /// again after others have disagreed.
     pub fn is_news(&self, statement: &Statement) -> bool {
         let Some(known) = self.heard.get(&(statement.source, statement.stand.claim())).map(|heard| &heard.newest)
         else {
@@ -84,10 +84,11 @@ impl Mind {
             && (statement.stand != Stand::Completed || before.excerpt == statement.excerpt);
         let ages = self.expires_at(known).is_some();
         let others = self.heard.values().filter(|heard| heard.newest.statement.source != statement.source);
-        let spoke_since = |heard: &super::Heard| {
-            let spoken = heard.conclusive.iter().chain([&heard.newest]);
-            spoken.map(|kept| kept.statement.as_of).any(|at| before.as_of <= at && at < statement.as_of)
+        let disagrees = |kept: &Kept| {
+            let since = before.as_of <= kept.statement.as_of && kept.statement.as_of < statement.as_of;
+            since && (kept.stand().contradicts(statement.stand) || statement.stand.contradicts(kept.stand()))
         };
+        let spoke_since = |heard: &super::Heard| heard.conclusive.iter().chain([&heard.newest]).any(disagrees);
         !same || ages || others.into_iter().any(spoke_since)
     }
 
@@ -121,17 +122,13 @@ impl Mind {
         Standing { statement: &kept.statement, stand: kept.stand(), heard_at: kept.heard_at, aging }
     }
 
-    /// What is on a screen, or in a title, is as true as when it was read until something else stands there. Everything
+    /// What is on a screen, in a title or in a file is as true as when it was read until something else stands there. Everything
     /// else ages.
     fn expires_at(&self, kept: &Kept) -> Option<Timestamp> {
         let ttl = kept.statement.ttl?;
         let silent = self.silent.get(&kept.statement.source).copied();
         let from = match kept.statement.source {
-            Source::Screen => {
-                let wrote = self.wrote_at.filter(|wrote| *wrote > kept.statement.as_of);
-                silent.into_iter().chain(wrote).min()?
-            }
-            Source::Title => silent?,
+            Source::Screen | Source::Title | Source::File => silent?,
             _ => kept.heard_at,
         };
         from.checked_add(ttl).ok()

@@ -56,8 +56,11 @@ impl Engine {
     pub(super) fn hear(&mut self, runtime: &RuntimeId, event: &EventRow, step: &mut Step) {
         let stored = match &event.payload {
             Some(payload) => Some(payload.clone()),
-            // One that had to wait was put aside.
-            None => events::payload_of(&self.reader, &event.order.event_id).unwrap_or_default(),
+            // One that had to wait was put aside, perhaps a moment ago.
+            None => step.payload_of(&event.order.event_id).map_or_else(
+                || events::payload_of(&self.reader, &event.order.event_id).unwrap_or_default(),
+                |payload| Some(payload.to_owned()),
+            ),
         };
         let document: Value = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let payload = document.get("payload").unwrap_or(&Value::Null);
@@ -115,7 +118,10 @@ impl Engine {
             conclusive: true,
             as_of: told.as_of.min(order.ingested_at),
             settled: true,
-            ttl: (told.stand == Stand::Running && told.source != Source::File).then(|| self.running_ttl()),
+            ttl: match told.source {
+                Source::File => Some(SCREEN_TTL),
+                _ => (told.stand == Stand::Running).then(|| self.running_ttl()),
+            },
             order,
             rule: told.rule,
             excerpt: told.excerpt,
@@ -159,7 +165,7 @@ impl Engine {
                 conclusive,
                 as_of,
                 settled,
-                ttl: Some(if source == Source::Title { TITLE_TTL } else { SCREEN_TTL }),
+                ttl: sight_ttl(source),
                 order: made_here(seen.began, step.now),
                 rule,
                 excerpt,
@@ -197,6 +203,14 @@ impl Engine {
             return Err(Unbound::NoCandidate);
         };
         if !self.registry.shares_process(agent_type.as_str()) {
+            return Err(Unbound::NoCandidate);
+        }
+        // It comes from below an agent that lives in a pane, and is not its own: it is nobody's whom we know.
+        let lives = |pane: &PaneKey| {
+            let runtime = self.fleet.pane(pane).and_then(|pane| pane.runtime.as_ref());
+            runtime.is_some_and(|runtime| from.pids.contains(&runtime.process.pid))
+        };
+        if self.homes.values().any(lives) {
             return Err(Unbound::NoCandidate);
         }
         let session_of = |id: &RuntimeId| self.memories.0.get(id).and_then(|memory| memory.session.as_ref());
@@ -239,6 +253,15 @@ impl Engine {
                 self.decide(states::Input::Heard { runtime: runtime.clone(), statement }, None, step);
             }
         }
+    }
+}
+
+/// What a process was started for stays true for as long as it lives.
+fn sight_ttl(source: Source) -> Option<SignedDuration> {
+    match source {
+        Source::Title => Some(TITLE_TTL),
+        Source::Process => None,
+        _ => Some(SCREEN_TTL),
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Incoming {
     pub(crate) event_time: Option<Timestamp>,
     pub(crate) content_hash: String,
     pub(crate) payload: Option<String>,
+    /// It waited in the spool for as long as it is old.
+    pub(crate) was_kept: bool,
 }
 
 #[derive(Debug)]
@@ -35,7 +37,11 @@ pub(crate) enum From {
 
 impl Engine {
     pub(super) fn ingest(&mut self, incoming: Incoming, step: &mut Step) -> Result<Receipt, ApiError> {
-        let event_time = trusted_time(incoming.event_time, step.now);
+        let event_time = match incoming.event_time {
+            // It was kept on this machine, by its clock.
+            Some(time) if incoming.was_kept => time.min(step.now),
+            claimed => trusted_time(claimed, step.now),
+        };
         let (runtime, whereabouts) = match incoming.from {
             From::Runtime(id) if self.states.knows(&id) => (Ok(id), None),
             From::Runtime(id) => return Err(no_such_runtime(&id)),

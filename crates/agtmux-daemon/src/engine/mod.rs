@@ -126,6 +126,8 @@ pub(crate) struct Engine {
     waiting: Waiting,
     /// Until then time alone changes nothing.
     deadline: Timestamp,
+    /// When time was last let pass.
+    stepped_at: Timestamp,
     /// The number of the last input in the log, and of the one in the last checkpoint.
     last_n: u64,
     checkpoint_n: u64,
@@ -169,6 +171,7 @@ impl Engine {
             lookout,
             waiting: Waiting::new(remembered.waiting),
             deadline: Timestamp::MIN,
+            stepped_at: clock.now(),
             last_n: remembered.last_n,
             checkpoint_n: 0,
             purge_at: clock.now(),
@@ -194,7 +197,7 @@ impl Engine {
         self.begin().await;
         let mut batch = Vec::new();
         loop {
-            self.deadline = self.next_deadline();
+            self.deadline = self.next_deadline(self.stepped_at);
             let deadline = self.clock.instant(self.deadline).into();
             tokio::select! {
                 received = self.inputs.recv_many(&mut batch, BATCH) => if received == 0 { return },
@@ -326,9 +329,9 @@ impl Engine {
         }
     }
 
-    fn next_deadline(&self) -> Timestamp {
-        let now = self.clock.now();
-        let states = self.states.next_deadline(now);
+    /// Since the last step: what came due while that was being stored is due now.
+    fn next_deadline(&self, since: Timestamp) -> Timestamp {
+        let states = self.states.next_deadline(since);
         let waiting = self.waiting.oldest().map(|event| self.expires_at(event));
         [states, waiting, self.memories.next_due()].into_iter().flatten().fold(self.purge_at, Timestamp::min)
     }
@@ -340,6 +343,7 @@ impl Engine {
     }
 
     async fn finish(&mut self, mut step: Step) {
+        self.stepped_at = step.now;
         let stored = self.commit(&mut step).await;
         if !step.delta.is_empty() || step.seq > self.shared.read().seq() {
             self.shared.publish(step.now, step.seq, |view| view.follow(&self.fleet, &self.states, &step.delta));

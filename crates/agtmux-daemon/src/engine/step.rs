@@ -66,6 +66,14 @@ impl Step {
         }
     }
 
+    /// The body of an event that came in this step.
+    pub(super) fn payload_of(&self, event_id: &str) -> Option<&str> {
+        self.changes.iter().find_map(|change| match change {
+            Change::PutEvent(event) if event.order.event_id == event_id => event.payload.as_deref(),
+            _ => None,
+        })
+    }
+
     /// Transitions and the events of the stream share one count.
     pub(super) fn log(&mut self, n: u64, event_id: Option<String>, input: Input, transitions: Vec<Transition>) {
         let transitions = transitions.into_iter().map(|transition| {

@@ -68,6 +68,7 @@ impl Engine {
                     self.have_a_look(&runtime);
                 } else {
                     self.memories.forget(&runtime);
+                    step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::default() });
                     self.decide(states::Input::Muted { runtime }, None, step);
                 }
             }

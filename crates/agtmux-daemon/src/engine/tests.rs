@@ -158,6 +158,7 @@ fn event(event_type: &str, key: &str) -> Incoming {
         event_time: None,
         content_hash: event_type.into(),
         payload: None,
+        was_kept: false,
     }
 }
 

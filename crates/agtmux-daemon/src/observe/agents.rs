@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use agtmux_core::fleet::PaneKey;
-use agtmux_core::ids::{Generation, PaneId, ServerKey};
-use agtmux_tmux::TmuxServer;
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
+use agtmux_tmux::{Capture, TmuxServer};
 
 use super::Senses;
-use super::files::AgentFiles;
+use super::files::{AgentFiles, Status};
 use super::screens::Screens;
-use super::seen::Eyes;
+use super::seen::{Eyes, Seen};
 use super::switchboard::Notices;
 use super::watched::WatchedPanes;
 use crate::engine::Filed;
@@ -22,12 +22,17 @@ pub(super) struct Agents {
     files: AgentFiles,
     /// Panes whose agents' files may have changed.
     filed: BTreeSet<u32>,
+    /// Those that have nobody to talk to, and those of them that the engine knows of.
+    headless: BTreeSet<(u32, ProcessRef)>,
+    told: BTreeSet<(u32, ProcessRef)>,
 }
 
 impl Agents {
     pub(super) fn follow(&mut self, panes: &WatchedPanes, senses: &Senses, now: Instant) {
         self.screens.follow(panes.agents(), now);
         self.eyes.forget_all_but(|pane| self.screens.holds(pane));
+        self.headless = panes.headless().collect();
+        self.told.retain(|one| self.headless.contains(one));
         self.filed.extend(self.files.follow(panes.agents(), senses.registry, senses.processes.as_ref()));
     }
 
@@ -52,18 +57,32 @@ impl Agents {
         self.screens.wake_at()
     }
 
+    /// An agent that was started for one turn is in it until it ends.
+    pub(super) async fn tell_headless(&mut self, senses: &Senses, server: &ServerKey, generation: Generation) {
+        for (pane, process) in self.headless.difference(&self.told.clone()) {
+            let began = senses.clock.now();
+            let seen = Seen::headless((server.clone(), generation), PaneId(*pane), *process, began);
+            senses.engine.seen(seen).await;
+            self.told.insert((*pane, *process));
+        }
+    }
+
     /// What agents write about themselves.
-    pub(super) async fn read_files(&mut self, senses: &Senses, server: &ServerKey, to: &Notices) {
+    pub(super) async fn read_files(&mut self, senses: &Senses, home: (&ServerKey, Option<Generation>), to: &Notices) {
+        let (server, Some(generation)) = home else { return };
         for pane in std::mem::take(&mut self.filed) {
-            let Some(status) = self.files.read(pane, &senses.switchboard, to) else { continue };
-            let filed = Filed {
-                pane: PaneKey { server: server.clone(), pane: PaneId(pane) },
-                process: status.process,
-                event_type: status.event_type,
-                payload: status.payload,
-                at: senses.clock.now(),
-            };
-            senses.engine.filed(filed).await;
+            let at = senses.clock.now();
+            match self.files.read(pane, &senses.switchboard, to) {
+                None => continue,
+                Some(Status::Says { process, event_type, payload }) => {
+                    let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
+                    senses.engine.filed(Filed { pane, process, event_type, payload, at }).await;
+                }
+                Some(Status::Gone(process)) => {
+                    let home = (server.clone(), generation);
+                    senses.engine.seen(Seen::file_is_gone(home, PaneId(pane), process, at)).await;
+                }
+            }
             self.screens.said(pane, Instant::now());
         }
     }
@@ -83,7 +102,7 @@ impl Agents {
         }
         let began = senses.clock.now();
         let panes: Vec<u32> = looks.iter().map(|look| look.pane).collect();
-        let captures = tmux.capture(&panes).await.unwrap_or_default();
+        let captures = capture_all(tmux, &panes).await;
         for look in looks {
             let capture = captures.iter().find(|c| c.pane == look.pane && c.server_pid == generation.pid);
             let Some(capture) = capture else {
@@ -97,4 +116,15 @@ impl Agents {
         }
         true
     }
+}
+
+/// A pane that is gone keeps tmux from answering for those behind it: they are asked for once more.
+async fn capture_all(tmux: &TmuxServer, panes: &[u32]) -> Vec<Capture> {
+    let mut captures = tmux.capture(panes).await.unwrap_or_default();
+    let missing = panes.iter().position(|pane| !captures.iter().any(|capture| capture.pane == *pane));
+    let behind = missing.map(|at| &panes[at + 1..]).unwrap_or_default();
+    if !behind.is_empty() {
+        captures.extend(tmux.capture(behind).await.unwrap_or_default());
+    }
+    captures
 }

@@ -32,10 +32,14 @@ pub(super) struct AgentFiles {
 }
 
 /// What a file said when it was read.
-pub(super) struct Status {
-    pub(super) process: ProcessRef,
-    pub(super) event_type: String,
-    pub(super) payload: Value,
+pub(super) enum Status {
+    Says {
+        process: ProcessRef,
+        event_type: String,
+        payload: Value,
+    },
+    /// It was there, and no longer is.
+    Gone(ProcessRef),
 }
 
 impl AgentFiles {
@@ -62,17 +66,19 @@ impl AgentFiles {
         new
     }
 
-    /// Reads the file of this pane's agent; nothing if it is not there, is half written, or says what it said before.
+    /// Reads the file of this pane's agent; nothing if it never was there, is half written, or says what it said before.
     pub(super) fn read(&mut self, pane: u32, board: &Arc<Switchboard>, to: &Notices) -> Option<Status> {
         let file = self.files.get_mut(&pane)?;
         file.watch(pane, board, to);
-        let content = read(&file.path)?;
+        let Some(content) = read(&file.path) else {
+            return file.content.take().map(|_| Status::Gone(file.process));
+        };
         if file.content.as_ref() == Some(&content) {
             return None;
         }
         let payload = serde_json::from_slice(&content).ok()?;
         file.content = Some(content);
-        Some(Status { process: file.process, event_type: file.event_type.clone(), payload })
+        Some(Status::Says { process: file.process, event_type: file.event_type.clone(), payload })
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Resident {
     group: Option<u32>,
     cwd: Option<String>,
     sighting: Option<ProcessSighting>,
+    /// Its agent does one turn, with nobody to talk to.
+    headless: bool,
     look_at: Instant,
     step: Duration,
     stirred: bool,
@@ -50,6 +52,7 @@ impl Resident {
             group: None,
             cwd: None,
             sighting: None,
+            headless: false,
             look_at: now,
             step: SOONEST,
             stirred: false,
@@ -62,6 +65,10 @@ impl Resident {
 
     pub(super) fn agent(&self) -> Option<&AgentSighting> {
         self.sighting.as_ref()?.agent.as_ref()
+    }
+
+    pub(super) fn is_headless(&self) -> bool {
+        self.headless
     }
 
     /// Something is known to have changed: the whole tree is due.
@@ -158,7 +165,8 @@ pub(super) fn look(
     let mut changed = Vec::new();
     for (resident, tree) in residents.into_iter().zip(trees) {
         let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
-        let sighting = sight(table, registry, resident, tree);
+        let (sighting, headless) = sight(table, registry, resident, tree);
+        resident.headless = headless;
         if resident.settle(&sighting, group, now) {
             changed.push(sighting);
         }
@@ -171,11 +179,14 @@ fn sight(
     registry: &Registry,
     resident: &Resident,
     tree: Option<PaneProcesses>,
-) -> ProcessSighting {
+) -> (ProcessSighting, bool) {
     let nobody =
         ProcessSighting { pane: PaneId(resident.pane), pane_pid: resident.pane_pid, foreground: None, agent: None };
-    let Some(tree) = tree else { return nobody };
-    ProcessSighting { foreground: foreground(table, &tree), agent: agent(registry, &tree), ..nobody }
+    let Some(tree) = tree else { return (nobody, false) };
+    let found = agent(registry, &tree);
+    let headless = found.as_ref().is_some_and(|(_, headless)| *headless);
+    let agent = found.map(|(agent, _)| agent);
+    (ProcessSighting { foreground: foreground(table, &tree), agent, ..nobody }, headless)
 }
 
 /// The leader of the job that has the terminal, as tmux would name it.
@@ -196,15 +207,17 @@ fn command_name(process: &Process) -> String {
     text::from_bytes(if base.is_empty() { &process.name } else { base })
 }
 
-fn agent(registry: &Registry, tree: &PaneProcesses) -> Option<AgentSighting> {
+/// The agent, and whether it has nobody to talk to.
+fn agent(registry: &Registry, tree: &PaneProcesses) -> Option<(AgentSighting, bool)> {
     let facts: Vec<ProcessFacts<'_>> = tree.processes.iter().map(facts).collect();
     let found = registry.identify(&facts, tree.foreground_pgrp)?;
     let process = tree.processes.iter().find(|p| p.pid == found.pid)?;
-    Some(AgentSighting {
+    let agent = AgentSighting {
         agent_type: found.agent_type,
         process: ProcessRef { pid: process.pid, start: process.start },
         suspended: found.suspended,
-    })
+    };
+    Some((agent, found.headless))
 }
 
 fn facts(process: &Process) -> ProcessFacts<'_> {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use agtmux_agents::{Registry, Screen};
-use agtmux_core::dialog::Dialog;
+use agtmux_core::dialog::{Dialog, DialogOption};
 use agtmux_core::evidence::{Rule, Source, Stand};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
-use agtmux_core::text;
+use agtmux_core::{redact, text};
 use agtmux_tmux::Capture;
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,6 +31,38 @@ pub(crate) struct Seen {
     pub(crate) sights: Vec<Sight>,
     /// What was looked at and said nothing.
     pub(crate) silent: Vec<Source>,
+}
+
+impl Seen {
+    /// What an agent kept about itself is no longer there.
+    pub(super) fn file_is_gone(
+        (server, generation): (ServerKey, Generation),
+        pane: PaneId,
+        process: ProcessRef,
+        began: Timestamp,
+    ) -> Self {
+        Self { server, generation, pane, process, began, sights: Vec::new(), silent: vec![Source::File] }
+    }
+
+    /// An agent that was started for one turn, with nobody to talk to.
+    pub(super) fn headless(
+        (server, generation): (ServerKey, Generation),
+        pane: PaneId,
+        process: ProcessRef,
+        began: Timestamp,
+    ) -> Self {
+        let sights = [Stand::Running, Stand::AsksNothing].map(|stand| Sight {
+            source: Source::Process,
+            stand,
+            conclusive: true,
+            settled: true,
+            as_of: began,
+            rule: Rule { name: "headless".into(), version: 1 },
+            excerpt: "started for one turn, with nobody to talk to".into(),
+            dialog: None,
+        });
+        Self { server, generation, pane, process, began, sights: sights.into(), silent: Vec::new() }
+    }
 }
 
 #[derive(Debug)]
@@ -75,10 +107,11 @@ impl Eyes {
         let agent_type = look.agent_type.as_str();
         let title = text::from_bytes(&capture.title);
         let reading = registry.read_screen(agent_type, &Screen::parse(&capture.screen), Some(&title));
+        let harmless = |text: String| redact::text(&text).into_owned();
         let stands: Vec<Stand> = reading.stands.iter().map(|said| said.stand).collect();
         let (settled, shown_from) = self.since(look, began, &stands);
         let before = |span: SignedDuration, at: Timestamp| at.checked_sub(span).unwrap_or(at);
-        let dialog = &reading.dialog;
+        let dialog = reading.dialog.map(without_secrets);
         let mut sights: Vec<Sight> = Vec::new();
         for said in reading.stands {
             sights.push(Sight {
@@ -88,7 +121,7 @@ impl Eyes {
                 settled,
                 as_of: before(DRAWN_WITHIN, shown_from),
                 rule: said.rule,
-                excerpt: said.excerpt,
+                excerpt: harmless(said.excerpt),
                 dialog: matches!(said.stand, Stand::Asks(_)).then(|| dialog.clone()).flatten(),
             });
         }
@@ -108,7 +141,7 @@ impl Eyes {
             settled: true,
             as_of: before(TITLED_WITHIN, began),
             rule: said.rule,
-            excerpt: said.excerpt,
+            excerpt: harmless(said.excerpt),
             dialog: None,
         }));
         Seen { server, generation, pane: PaneId(look.pane), process: look.process, began, sights, silent }
@@ -124,5 +157,17 @@ impl Eyes {
             Some(earlier) => (true, earlier),
             None => (false, began),
         }
+    }
+}
+
+/// What is asked may hold a secret, such as a command with a key in it. Its fingerprint stays that of the whole.
+fn without_secrets(dialog: Dialog) -> Dialog {
+    let harmless = |text: String| redact::text(&text).into_owned();
+    let option = |option: DialogOption| DialogOption { label: harmless(option.label), ..option };
+    Dialog {
+        question: harmless(dialog.question),
+        subject: dialog.subject.map(harmless),
+        options: dialog.options.into_iter().map(option).collect(),
+        ..dialog
     }
 }

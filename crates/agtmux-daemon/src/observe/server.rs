@@ -47,6 +47,8 @@ pub(super) struct ServerObserver {
     silent: bool,
     /// A digest of the rows that were last listed.
     listed: Option<u64>,
+    /// Its agents were looked at after a listing.
+    looked: bool,
     /// It has run since the last listing, or may have, though the count of its runs no longer shows it.
     may_have_run: bool,
     /// When a pane was last seen writing.
@@ -103,6 +105,7 @@ impl ServerObserver {
             stumbles: 0,
             silent: false,
             listed: None,
+            looked: false,
             may_have_run: false,
             written_at: None,
             report,
@@ -215,8 +218,13 @@ impl ServerObserver {
         }
         // Before the server is asked, which may take a while.
         self.look_at_processes(ticked).await;
-        self.agents.read_files(&self.senses, &self.key, &self.own_notices).await;
+        let home = (&self.key, self.life.as_ref().map(|life| life.generation));
+        self.agents.read_files(&self.senses, home, &self.own_notices).await;
         self.look_at_screens(now).await;
+        if self.listed.is_some() && !std::mem::replace(&mut self.looked, true) {
+            // Whoever waits for the first answer wants to know what agents do now, not what they did before.
+            self.make_report();
+        }
         match self.pace.take(now) {
             Some(Work::List) => self.list().await,
             Some(Work::Read(panes)) => self.read(&panes).await,
@@ -308,6 +316,7 @@ impl ServerObserver {
         let rows: Vec<_> = listing.rows.into_iter().map(convert::row).collect();
         let senses = self.senses.clone();
         self.panes.follow(&rows, &senses.switchboard, senses.processes.as_ref(), &self.own_notices, Instant::now());
+        self.agents.follow(&self.panes, &senses, Instant::now());
         senses.engine.observe(Observation::Listed { server: self.key.clone(), generation, rows }).await;
         senses.engine.observe(Observation::TargetOutage { target: TargetName::local(), outage: None }).await;
         if let Some(hooking) = &mut self.hooking
@@ -316,7 +325,9 @@ impl ServerObserver {
             self.pace.want_list();
         }
         self.asked();
-        self.make_report();
+        if self.looked {
+            self.make_report();
+        }
     }
 
     /// Says whether this is another server than the one before.
@@ -372,6 +383,7 @@ impl ServerObserver {
         let (server, generation) = (self.key.clone(), life.generation);
         senses.engine.observe(Observation::Processes { server, generation, panes }).await;
         self.agents.follow(&self.panes, &senses, now);
+        self.agents.tell_headless(&senses, &self.key, generation).await;
     }
 
     /// What agents show.

@@ -105,6 +105,12 @@ impl WatchedPanes {
         self.epoch + STIR_AGAIN * u32::try_from(rounds).unwrap_or(u32::MAX)
     }
 
+    /// The agents that work for as long as they live.
+    pub(super) fn headless(&self) -> impl Iterator<Item = (u32, ProcessRef)> {
+        let headless = self.panes.iter().filter(|(_, watched)| watched.resident.is_headless());
+        headless.filter_map(|(pane, watched)| Some((*pane, watched.resident.agent()?.process)))
+    }
+
     /// The agents that were found, each with its pane.
     pub(super) fn agents(&self) -> impl Iterator<Item = (u32, &AgentType, ProcessRef)> {
         self.panes.iter().filter_map(|(pane, watched)| {

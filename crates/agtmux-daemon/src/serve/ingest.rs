@@ -99,6 +99,7 @@ fn read(bytes: &[u8]) -> Result<Incoming, ApiError> {
         event_time: event.event_time,
         content_hash,
         payload: Some(document.to_string()),
+        was_kept: false,
     })
 }
 

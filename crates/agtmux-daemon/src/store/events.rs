@@ -154,13 +154,15 @@ pub(super) fn purge(
 
 /// In this order: what a replay from the oldest checkpoint that is left will read is kept, and so is what tells how a
 /// living agent came to its state.
-const PURGES: [&str; 6] = [
+const PURGES: [&str; 7] = [
     "DELETE FROM events WHERE ingested_at < ?1",
     "DELETE FROM checkpoints WHERE at < ?1 AND n < (SELECT max(n) FROM checkpoints)",
     "DELETE FROM observations WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)",
     "DELETE FROM transitions WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)
      AND seq NOT IN (SELECT max(t.seq) FROM transitions t JOIN states s ON s.runtime_id = t.runtime_id GROUP BY t.runtime_id)",
     "DELETE FROM runtimes WHERE ended_at < ?1",
+    "DELETE FROM agents WHERE updated_at < ?1
+     AND agent_id NOT IN (SELECT agent_id FROM runtimes WHERE agent_id IS NOT NULL)",
     "DELETE FROM runtime_source_cursors WHERE last_order_ingested_at < ?1
      AND runtime_id NOT IN (SELECT runtime_id FROM runtimes)",
 ];

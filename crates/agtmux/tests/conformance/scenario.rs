@@ -285,13 +285,13 @@ fn others() -> [Scenario; 4] {
 fn ends() -> [Scenario; 4] {
     let exit = step("exited", Deed::Command(Wish::Exit), Truth::Ended, &[Gone], &[Idle, Completed]);
     let ended = |signal| step("ended", Deed::Signal(signal), Truth::Ended, &[Gone], &[Running, Idle]);
-    let alone = step("working", Deed::Launch, Truth::Asked("SLOW 5"), &[Running], &[Gone, Idle]);
+    let alone = step("working", Deed::Launch, Truth::Asked("SLOW 12"), &[Running], &[Gone, Idle]);
     let over = step("ended", Deed::Nothing, Truth::Ended, &[Gone], &[Running, Completed, Idle]);
     [
         scenario("exit", vec![exit]),
         scenario("sigterm", vec![works("streaming", "SLOW 30"), ended(Signal::TERM)]),
         scenario("headless", vec![alone, over])
-            .opening(Opening::Shell { launch: Launch::Headless("SLOW 5"), trusted: true }),
+            .opening(Opening::Shell { launch: Launch::Headless("SLOW 12"), trusted: true }),
         // The last of the core: nothing can follow it.
         scenario("sigkill", vec![works("streaming", "SLOW 30"), ended(Signal::KILL)]).core(),
     ]

@@ -61,7 +61,7 @@ impl Stage {
     #[track_caller]
     fn see_agent(&self, agent: &str, pane: &str) -> PaneItem {
         let item = self.see(&format!("{agent} in {pane}"), pane, |item| {
-            agent_of(item) == Some(agent) && item.reason_code == Some(ReasonCode::NoAdapter)
+            agent_of(item) == Some(agent) && item.reason_code == Some(ReasonCode::UnsupportedSignal)
         });
         assert!(item.state == Some(State::Unknown) && item.runtime_id.is_some(), "not what an agent is: {item:?}");
         item

@@ -80,14 +80,14 @@ fn run(words: &[OsString], began: Timestamp) {
     if agent == "gemini" && event == "AfterAgent" {
         gemini::add_last_record(&mut payload);
     }
-    send(Event::new("hook", &event, began).agent(&agent).payload(payload));
+    send_quickly(Event::new("hook", &event, began).agent(&agent).payload(payload));
 }
 
 fn notified(agent: &str, rest: &[OsString], began: Timestamp) {
     let Some(text) = rest.last().filter(|word| *word != THEN) else { return };
     let payload = payload::read(text.as_encoded_bytes());
     let kind = payload.as_ref().and_then(|p| p.get("type")).and_then(Value::as_str).unwrap_or(NOTIFY).to_owned();
-    send(Event::new("notify", &kind, began).agent(agent).payload(payload));
+    send_quickly(Event::new("notify", &kind, began).agent(agent).payload(payload));
     if rest.first().is_some_and(|word| word == THEN) {
         then(&rest[1..]);
     }
@@ -105,11 +105,24 @@ fn then(words: &[OsString]) {
 
 /// To the daemon, or into the spool.
 pub(crate) fn send(event: Event) {
+    deliver_or(event, spool::keep);
+}
+
+/// The same for one whom somebody waits for.
+fn send_quickly(event: Event) {
+    deliver_or(event, |paths, body, time| {
+        if aside::keep(body, time).is_err() {
+            spool::keep(paths, body, time);
+        }
+    });
+}
+
+fn deliver_or(event: Event, keep: impl FnOnce(&Paths, &[u8], Timestamp)) {
     let Ok(paths) = Paths::from_env() else { return };
     let time = event.time();
     let event = event.into_wire(Place::here());
     let body = payload::fit(event);
-    if deliver::post(&paths.socket, &body).is_err() && aside::keep(&body, time).is_err() {
-        spool::keep(&paths, &body, time);
+    if deliver::post(&paths.socket, &body).is_err() {
+        keep(&paths, &body, time);
     }
 }

@@ -27,7 +27,7 @@ impl OurCommand {
     pub(super) fn is_one(&self, line: &str) -> bool {
         let Some((program, event)) = line.rsplit_once(&format!(" hook {} ", self.agent)) else { return false };
         let is_word = !event.is_empty() && event.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        is_word && is_agtmux(&unquoted(program))
+        is_word && unquoted(program).is_some_and(|program| is_agtmux(&program))
     }
 
     pub(super) fn are_words(&self, words: &[&str], event: &str) -> bool {
@@ -45,9 +45,15 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-fn unquoted(text: &str) -> String {
-    let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
-    inner.map_or_else(|| text.to_owned(), |inner| inner.replace(r"'\''", "'"))
+/// The program, if there is nothing else: a pipeline that ends with ours is somebody's own.
+fn unquoted(text: &str) -> Option<String> {
+    match text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(inner) => {
+            let inner = inner.replace(r"'\''", "\0");
+            (!inner.contains('\'')).then(|| inner.replace('\0', "'"))
+        }
+        None => text.chars().all(|c| c.is_alphanumeric() || "/._-+~@%:,".contains(c)).then(|| text.to_owned()),
+    }
 }
 
 /// Where this program is. A name on PATH that leads here outlives updates better than what it leads to.
