@@ -34,15 +34,16 @@ pub struct Capabilities {
 
 impl Adapter {
     pub(crate) fn of(manifest: &Manifest) -> Self {
-        let shown = manifest.screen.iter().map(|rule| rule.state);
-        let titled = manifest.title.iter().map(|rule| rule.state);
-        let asked = manifest.dialog.iter().map(|rule| Stand::Asks(rule.kind));
+        let rules = manifest.rules();
+        let shown = rules.screen.iter().map(|rule| rule.state);
+        let titled = rules.title.iter().map(|rule| rule.state);
+        let asked = rules.dialog.iter().map(|rule| Stand::Asks(rule.kind));
         let told = manifest.event.iter().flat_map(|rule| rule.stands());
         let states: BTreeSet<State> = shown.chain(titled).chain(asked.chain(told).filter_map(Stand::state)).collect();
         let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
         sources.insert(Source::Process);
-        sources.extend((!manifest.screen.is_empty()).then_some(Source::Screen));
-        sources.extend((!manifest.title.is_empty()).then_some(Source::Title));
+        sources.extend((!rules.screen.is_empty()).then_some(Source::Screen));
+        sources.extend((!rules.title.is_empty()).then_some(Source::Title));
         let asks = |kind| Stand::Asks(kind).state().is_some_and(|state| states.contains(&state));
         Self {
             name: manifest.name.to_string(),
@@ -50,7 +51,7 @@ impl Adapter {
             version: manifest.version,
             capabilities: Capabilities {
                 event_driven: !manifest.event.is_empty(),
-                polling_required: !manifest.screen.is_empty(),
+                polling_required: !rules.screen.is_empty(),
                 supports_waiting_approval: asks(DialogKind::Approval),
                 supports_waiting_input: asks(DialogKind::Input),
                 supports_completed: states.contains(&State::Completed),

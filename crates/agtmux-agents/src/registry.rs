@@ -26,7 +26,7 @@ const EMBEDDED: [(&str, &str); 9] =
     embedded!["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
 static BUILTIN: LazyLock<Registry> =
-    LazyLock::new(|| Registry::from_manifests(EMBEDDED).expect("a test reads the embedded manifests"));
+    LazyLock::new(|| Registry::embedded().expect("a test reads the embedded manifests"));
 
 #[derive(Debug)]
 pub struct Registry {
@@ -46,6 +46,11 @@ impl Registry {
     /// The agents that this build knows, read once.
     pub fn builtin() -> &'static Self {
         &BUILTIN
+    }
+
+    fn embedded() -> Result<Self, ManifestError> {
+        let manifests = EMBEDDED.iter().map(|(file, text)| Manifest::embedded(file, text));
+        Ok(Self { manifests: manifests.collect::<Result<_, _>>()? })
     }
 
     /// From manifests with the names of their files.
@@ -85,8 +90,11 @@ impl Registry {
         let Some((manifest, said)) = self.manifest(agent_type).zip(self.read_title(agent_type, title)) else {
             return Vec::new();
         };
-        let tells =
-            manifest.title.iter().any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
+        let tells = manifest
+            .rules()
+            .title
+            .iter()
+            .any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
         let nothing =
             (tells && said.stand.claim() == Claim::Turn).then(|| Said { stand: Stand::AsksNothing, ..said.clone() });
         [said].into_iter().chain(nothing).collect()
@@ -94,12 +102,12 @@ impl Registry {
 
     /// What stands in the agent's input box, without ghost text. None where no box is seen.
     pub fn typed(&self, agent_type: &str, screen: &Screen) -> Option<String> {
-        Regions::find(screen, self.manifest(agent_type)?.layout.as_ref()).typed()
+        Regions::find(screen, self.manifest(agent_type)?.rules().layout.as_ref()).typed()
     }
 
     /// The keys that answer a dialog which this rule found.
     pub fn answers(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
-        self.manifest(agent_type).map(|manifest| manifest.answers.to(rule))
+        self.manifest(agent_type).map(|manifest| manifest.rules().answers.to(rule))
     }
 
     /// What an event of the agent's own says, given what is remembered of those before it.

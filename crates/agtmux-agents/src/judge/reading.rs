@@ -29,7 +29,8 @@ pub struct Reading {
 
 impl Reading {
     pub(crate) fn of(manifest: &Manifest, screen: &Screen, title: Option<&str>) -> Self {
-        let regions = Regions::find(screen, manifest.layout.as_ref());
+        let rules = manifest.rules();
+        let regions = Regions::find(screen, rules.layout.as_ref());
         let title = title.map(plain).filter(|title| !title.is_empty());
         let said = |stand, conclusive, name: &str, excerpt: &str| Said {
             stand,
@@ -37,11 +38,11 @@ impl Reading {
             rule: Rule { name: name.to_owned(), version: manifest.version },
             excerpt: excerpt.to_owned(),
         };
-        if let Some((rule, dialog)) = dialog::find(&manifest.dialog, &regions) {
+        if let Some((rule, dialog)) = dialog::find(&rules.dialog, &regions) {
             let asks = said(Stand::Asks(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
             return Self { stands: vec![asks], dialog: Some(dialog) };
         }
-        let fitting = manifest.screen.iter().find_map(|r| Some((r, rule::fits(r, &regions, title.as_deref())?)));
+        let fitting = rules.screen.iter().find_map(|r| Some((r, rule::fits(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
         let stands = stands(rule.state).iter().map(|stand| said(*stand, rule.conclusive, &rule.name, &excerpt));
         Self { stands: stands.collect(), dialog: None }
@@ -51,7 +52,7 @@ impl Reading {
 impl Said {
     pub(crate) fn by_title(manifest: &Manifest, title: &str) -> Option<Self> {
         let title = plain(title);
-        let rule = manifest.title.iter().find(|rule| rule.pattern.is_match(&title))?;
+        let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
         let stand = *stands(rule.state).first()?;
         let name = Rule { name: rule.name.clone(), version: manifest.version };
         Some(Self { stand, conclusive: rule.conclusive, rule: name, excerpt: title })

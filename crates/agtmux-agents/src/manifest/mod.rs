@@ -11,6 +11,7 @@ mod title;
 
 use agtmux_core::ids::AgentType;
 use serde::Deserialize;
+use std::sync::OnceLock;
 
 use crate::native::{EventRule, NativeRules};
 
@@ -73,6 +74,34 @@ struct Written {
     status_file: Option<StatusFile>,
 }
 
+impl Written {
+    /// With the keys that this build does not know.
+    fn read(file: &str, text: &str) -> Result<(Self, Vec<String>), ManifestError> {
+        let syntax = |source| ManifestError::Syntax { file: file.into(), source: Box::new(source) };
+        let header: Header = toml::from_str(text).map_err(syntax)?;
+        if header.contract != CONTRACT {
+            return Err(ManifestError::Contract { file: file.into(), found: header.contract });
+        }
+        let mut warnings = Vec::new();
+        let document = toml::Deserializer::parse(text).map_err(syntax)?;
+        let written = serde_ignored::deserialize(document, |key| {
+            // A part that may be missing stands in the path as a question mark.
+            let key = key.to_string().replace(".?", "");
+            warnings.push(format!("{file}: '{key}' is not known to this build and has no effect"));
+        });
+        Ok((written.map_err(syntax)?, warnings))
+    }
+}
+
+/// The part of it that tells how the agent looks.
+struct Looks {
+    layout: Option<layout::Written>,
+    screen: Vec<screen::Written>,
+    title: Vec<title::Written>,
+    dialog: Vec<dialog::Written>,
+    answers: answers::Written,
+}
+
 fn yes() -> bool {
     true
 }
@@ -89,39 +118,66 @@ pub(crate) struct Manifest {
     /// Whether the rules were seen to be right on the agent itself, or come from its documentation.
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,
-    pub(crate) layout: Option<Layout>,
-    /// The strongest first.
-    pub(crate) screen: Vec<ScreenRule>,
-    pub(crate) title: Vec<TitleRule>,
-    pub(crate) dialog: Vec<DialogRule>,
-    pub(crate) answers: answers::Answers,
     /// How to read the agent's own events, and what each says.
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
     pub(crate) status_file: Option<StatusFile>,
     /// Keys that this build does not know.
     pub(crate) warnings: Vec<String>,
+    rules: OnceLock<Rules>,
+    /// What the rules are compiled from when they are first needed.
+    embedded: Option<&'static str>,
+}
+
+/// How an agent looks. Patterns take memory, and most people use few of the agents that are known.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) layout: Option<Layout>,
+    /// The strongest first.
+    pub(crate) screen: Vec<ScreenRule>,
+    pub(crate) title: Vec<TitleRule>,
+    pub(crate) dialog: Vec<DialogRule>,
+    pub(crate) answers: answers::Answers,
 }
 
 impl Manifest {
-    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
-        let syntax = |source| ManifestError::Syntax { file: file.into(), source: Box::new(source) };
-        let header: Header = toml::from_str(text).map_err(syntax)?;
-        if header.contract != CONTRACT {
-            return Err(ManifestError::Contract { file: file.into(), found: header.contract });
-        }
-        let mut warnings = Vec::new();
-        let document = toml::Deserializer::parse(text).map_err(syntax)?;
-        let written: Written = serde_ignored::deserialize(document, |key| {
-            // A part that may be missing stands in the path as a question mark.
-            let key = key.to_string().replace(".?", "");
-            warnings.push(format!("{file}: '{key}' is not known to this build and has no effect"));
+    /// One of our own: its rules are compiled when they are needed.
+    pub(crate) fn embedded(file: &str, text: &'static str) -> Result<Self, ManifestError> {
+        let (written, warnings) = Written::read(file, text)?;
+        let (manifest, _) = Self::without_rules(written, warnings)
+            .map_err(|problem| ManifestError::Invalid { file: file.into(), problem })?;
+        Ok(Self { embedded: Some(text), ..manifest })
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        self.rules.get_or_init(|| {
+            let compiled = self.embedded.map(|text| Self::parse(self.name.as_str(), text));
+            let rules = compiled.and_then(Result::ok).and_then(|manifest| manifest.rules.into_inner());
+            rules.unwrap_or_else(|| unreachable!("a test compiles the embedded manifests"))
         })
-        .map_err(syntax)?;
+    }
+
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
+        let (written, warnings) = Written::read(file, text)?;
         Self::compile(written, warnings).map_err(|problem| ManifestError::Invalid { file: file.into(), problem })
     }
 
     fn compile(written: Written, warnings: Vec<String>) -> Result<Self, String> {
+        let (manifest, looks) = Self::without_rules(written, warnings)?;
+        let rules = Rules {
+            layout: looks.layout.map(Layout::compile).transpose()?,
+            screen: screen::compile(looks.screen)?,
+            title: title::compile(looks.title)?,
+            dialog: dialog::compile(looks.dialog)?,
+            answers: answers::compile(looks.answers)?,
+        };
+        match rules.contradiction() {
+            Some(problem) => Err(problem),
+            None => Ok(Self { rules: OnceLock::from(rules), ..manifest }),
+        }
+    }
+
+    fn without_rules(written: Written, warnings: Vec<String>) -> Result<(Self, Looks), String> {
         let name_is_plain = |name: &str| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         };
@@ -140,22 +196,19 @@ impl Manifest {
             version: written.version,
             measured: written.measured,
             process: written.process,
-            layout: written.layout.map(Layout::compile).transpose()?,
-            screen: screen::compile(written.screen)?,
-            title: title::compile(written.title)?,
-            dialog: dialog::compile(written.dialog)?,
-            answers: answers::compile(written.answers)?,
             native: written.native,
             event: written.event,
             status_file: written.status_file,
             warnings,
+            rules: OnceLock::new(),
+            embedded: None,
         };
-        match manifest.contradiction() {
-            Some(problem) => Err(problem),
-            None => Ok(manifest),
-        }
+        let Written { layout, screen, title, dialog, answers, .. } = written;
+        Ok((manifest, Looks { layout, screen, title, dialog, answers }))
     }
+}
 
+impl Rules {
     /// What no part of it can see for itself.
     fn contradiction(&self) -> Option<String> {
         let names = || {

@@ -88,7 +88,7 @@ fn rules_of_higher_priority_come_first() {
     };
     let text = with(&[rule("a", 0), rule("b", 5), rule("c", 0), rule("d", -1)].concat());
     let manifest = Manifest::parse("x.toml", &text).expect("good");
-    let order: Vec<&str> = manifest.screen.iter().map(|rule| rule.name.as_str()).collect();
+    let order: Vec<&str> = manifest.rules().screen.iter().map(|rule| rule.name.as_str()).collect();
     assert_eq!(order, ["b", "a", "c", "d"]);
 }
 
@@ -98,7 +98,8 @@ fn a_dialog_answers_as_usual_unless_it_says_otherwise() {
         "[[dialog]]\nname = 'd'\nkind = 'input'\noptions = 'numbered'\nhint = 'x'\n\
          [answers]\napprove = ['1']\ndeny = ['Escape']\noption = '{n}'\n[answers.dialogs.d]\napprove = []\noption = 'down'\n",
     );
-    let answers = Manifest::parse("x.toml", &text).expect("good").answers;
+    let manifest = Manifest::parse("x.toml", &text).expect("good");
+    let answers = &manifest.rules().answers;
     assert_eq!(answers.to("other").option, Some(OptionKeys::Digits));
     assert_eq!(answers.to("d").option, Some(OptionKeys::Walk));
     assert_eq!(answers.to("d").approve, None);

@@ -1,5 +1,5 @@
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use regex::{Captures, Match, Regex, RegexSet};
 
@@ -15,7 +15,8 @@ pub(super) fn prepare() {
 struct Rules {
     /// All rows in one scan: most texts match none.
     any: RegexSet,
-    rows: Vec<Regex>,
+    /// One for each row, compiled when its row is first found: most never are.
+    rows: Vec<(String, OnceLock<Regex>)>,
     markers: Regex,
 }
 
@@ -48,15 +49,20 @@ impl Rules {
         let kinds: Vec<&str> = ROWS.iter().map(|row| row.kind).collect();
         Ok(Self {
             any: RegexSet::new(&patterns)?,
-            rows: patterns.iter().map(|pattern| Regex::new(pattern)).collect::<Result<_, _>>()?,
+            rows: patterns.into_iter().map(|pattern| (pattern, OnceLock::new())).collect(),
             markers: Regex::new(&format!(r"\[redacted:(?:{})\]", kinds.join("|")))?,
         })
+    }
+
+    fn row(&self, index: usize) -> &Regex {
+        let (pattern, compiled) = &self.rows[index];
+        compiled.get_or_init(|| Regex::new(pattern).unwrap_or_else(|e| unreachable!("the set compiled it: {e}")))
     }
 
     /// Row by row, so that a find of a more telling kind comes before others.
     fn find(&self, text: &str) -> Vec<Find> {
         let matching = self.any.matches(text).into_iter();
-        matching.flat_map(|index| find_row(&self.rows[index], &ROWS[index], text)).collect()
+        matching.flat_map(|index| find_row(self.row(index), &ROWS[index], text)).collect()
     }
 }
 
@@ -115,5 +121,5 @@ fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f Find>) -> Option<Str
 /// Whether a row finds something by itself.
 #[cfg(test)]
 pub(super) fn finds(index: usize, text: &str) -> bool {
-    !find_row(&RULES.rows[index], &ROWS[index], text).is_empty()
+    !find_row(RULES.row(index), &ROWS[index], text).is_empty()
 }

@@ -71,7 +71,9 @@ impl Puppet {
         let begun = Instant::now();
         make();
         while let Ok((at, line)) = self.lines.recv_timeout(LATEST.saturating_sub(begun.elapsed())) {
-            if line["item"]["state"] == state {
+            let told = line["item"]["state"].as_str().unwrap_or_default();
+            // A screen at rest does not take back that a turn was completed.
+            if told == state || (state == "idle" && told == "completed") {
                 return at - begun;
             }
         }

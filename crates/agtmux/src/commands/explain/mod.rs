@@ -5,6 +5,7 @@ mod screen;
 use std::path::PathBuf;
 
 use agtmux_api::wire::{Candidate, Explanation};
+use agtmux_core::evidence::{DialogKind, Stand};
 use agtmux_core::sanitize;
 use clap::Args;
 use serde::Serialize;
@@ -79,13 +80,21 @@ fn told(why: &Explanation) -> Vec<String> {
 }
 
 fn candidate(said: &Candidate) -> String {
-    let says = serde_json::to_string(&said.says).unwrap_or_default();
+    let says = match said.says {
+        Stand::Running => "running",
+        Stand::Completed => "completed",
+        Stand::Idle => "idle",
+        Stand::Failed => "failed",
+        Stand::Asks(DialogKind::Approval) => "asks for an approval",
+        Stand::Asks(DialogKind::Input) => "asks for input",
+        Stand::AsksNothing => "asks nothing",
+    };
     let verdict = said.why_not.clone().unwrap_or_else(|| "counts".into());
     format!(
         "  {:<8} {:<7} {} · {} ago · rule {} v{} · {} · evidence: {}",
         said.source.as_str(),
         said.claim.as_str(),
-        says.trim_matches('"'),
+        says,
         age::short(said.age_ms),
         said.rule,
         said.rule_version,
