@@ -14,13 +14,13 @@ const SOON: Duration = Duration::from_secs(30);
 /// A change that is not told by then counts with this.
 const LATEST: Duration = Duration::from_secs(10);
 
-// The order counts: the world goes first and takes the daemon down, then the rest is waited for.
+// The order counts: `watch` would start the daemon anew, so it ends first; then the world takes the daemon down.
 pub(crate) struct Puppet {
+    _watch: Running,
     pub(crate) world: World,
     orders: File,
     lines: Receiver<(Instant, Value)>,
     _tmux: TmuxServer,
-    _watch: Running,
     _daemon: Running,
 }
 
@@ -45,7 +45,7 @@ impl Puppet {
         let (watch, lines) = watch(&world);
         // Opening waits until the agent reads.
         let orders = fs::OpenOptions::new().write(true).open(orders).expect("the agent reads its orders");
-        Self { world, orders, lines, _tmux: tmux, _watch: watch, _daemon: daemon }
+        Self { _watch: watch, world, orders, lines, _tmux: tmux, _daemon: daemon }
     }
 
     fn order(&self, order: &str) {
