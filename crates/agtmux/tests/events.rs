@@ -319,6 +319,12 @@ fn a_pane_that_leaves_the_filter_is_taken_away() {
         wait_for_agent(&events);
         events
     });
+    // Both agents were looked at: what comes from here on is the removal alone.
+    wait_until("both agents to be looked at", Duration::from_secs(20), || {
+        let listing = list(&world);
+        let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+        items.len() == 2 && items.iter().all(|item| item["reason_code"] == "unsupported_signal")
+    });
     let resume_at = seq(&world);
     server.run(&["send-keys", "-t", "=work:", "C-d"]);
     for (reader, query) in readers.iter().zip(queries) {
