@@ -13,6 +13,9 @@ use crate::view::{Shift, View};
 
 /// How many events are kept for readers that are behind. One that is further behind starts over.
 const KEPT_EVENTS: usize = 8192;
+/// What shifts more than this at once, as a server with hundreds of panes that is found, is not kept at all: to start over
+/// costs a reader no more than to read it.
+const MOST_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -65,16 +68,10 @@ impl Shared {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         inner.seq = inner.seq.max(after);
         let shifts = change(&mut inner.view);
-        for (kind, item) in shifts {
-            inner.seq += 1;
-            let event = event(inner.seq, now, kind, item);
-            let frame = frame(&event, true);
-            inner.recent.push_back(Arc::new(Published { event, frame }));
-            if inner.recent.len() > KEPT_EVENTS
-                && let Some(dropped) = inner.recent.pop_front()
-            {
-                inner.dropped_up_to = dropped.event.seq;
-            }
+        if shifts.len() > MOST_AT_ONCE {
+            inner.start_over(shifts.len());
+        } else {
+            shifts.into_iter().for_each(|(kind, item)| inner.keep(now, kind, item));
         }
         let seq = inner.seq;
         drop(inner);
@@ -88,6 +85,25 @@ impl Shared {
 }
 
 impl Inner {
+    fn keep(&mut self, now: Timestamp, kind: EventKind, item: Item) {
+        self.seq += 1;
+        let event = event(self.seq, now, kind, item);
+        let frame = frame(&event, true);
+        self.recent.push_back(Arc::new(Published { event, frame }));
+        if self.recent.len() > KEPT_EVENTS
+            && let Some(dropped) = self.recent.pop_front()
+        {
+            self.dropped_up_to = dropped.event.seq;
+        }
+    }
+
+    /// Numbers are used up all the same: no reader may take what it has for what there is.
+    fn start_over(&mut self, shifts: usize) {
+        self.seq += shifts as u64;
+        self.recent = VecDeque::new();
+        self.dropped_up_to = self.seq;
+    }
+
     pub(crate) fn seq(&self) -> u64 {
         self.seq
     }
@@ -124,4 +140,41 @@ pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
         false => format!("event: {kind}\ndata: {data}\n\n"),
     };
     Bytes::from(frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use agtmux_api::wire::{SessionIdentity, SessionItem};
+
+    use super::*;
+
+    fn shifts(count: usize) -> Vec<Shift> {
+        let item = |n: usize| {
+            let identity = SessionIdentity { target: None, server: None, session_name: format!("s{n}") };
+            let counts = Default::default();
+            Item::Session(SessionItem { identity, counts, by_target: BTreeMap::new(), windows: 1, panes: 1 })
+        };
+        (0..count).map(|n| (EventKind::Upsert, item(n))).collect()
+    }
+
+    fn told_since(shared: &Shared, seq: u64) -> Option<usize> {
+        match shared.read().since(seq) {
+            Since::Events(events) => Some(events.len()),
+            Since::TooOld => None,
+        }
+    }
+
+    #[test]
+    fn a_reader_starts_over_after_more_than_it_is_worth_to_keep() {
+        let shared = Shared::new(View::default(), 0);
+        let first = shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(3));
+        assert_eq!(told_since(&shared, 0), Some(3));
+        let second = shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(MOST_AT_ONCE + 1));
+        assert_eq!((told_since(&shared, 0), told_since(&shared, first)), (None, None));
+        assert_eq!(told_since(&shared, second), Some(0), "one that has read everything has");
+        shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(2));
+        assert_eq!(told_since(&shared, second), Some(2));
+    }
 }

@@ -99,6 +99,19 @@ impl Framing {
         sections
     }
 
+    /// Each record of this kind with what stands between it and the next one.
+    pub(crate) fn groups<'a>(&self, head: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
+        let (start, close) = (format!("{}{head}", self.word), format!("{}.", self.word));
+        let separator = format!("{}|", self.word);
+        // What stands before the first of them belongs to none.
+        let groups = split(answer, start.as_bytes()).into_iter().skip(1).filter_map(|group| {
+            // A record without its end was cut off.
+            let length = find(group, close.as_bytes())?;
+            Some((split(&group[..length], separator.as_bytes()), &group[length + close.len()..]))
+        });
+        groups.collect()
+    }
+
     /// The records of this kind in an answer, each as its fields. Text between records is ignored.
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         let (start, end, separator) =

@@ -43,40 +43,42 @@ pub struct Listing {
 /// A title has no length limit of its own; nobody reads more than this.
 const LONGEST_TEXT: usize = 4096;
 
+const WINDOW_FIELDS: [&str; 5] =
+    ["#{session_id}", "#{window_id}", "#{window_index}", "#{session_name}", "#{window_name}"];
+
 // Without pane_current_command and pane_current_path: tmux looks those up in the process table for each pane, which
 // doubles the cost of a listing, and we can do it ourselves for the few panes that changed.
-const PANE_FIELDS: [&str; 13] = [
-    "#{session_id}",
-    "#{window_id}",
+const PANE_FIELDS: [&str; 8] = [
     "#{pane_id}",
-    "#{window_index}",
     "#{pane_index}",
     "#{pane_pid}",
     "#{pane_dead}",
     "#{pane_dead_status}",
     "#{pane_dead_signal}",
     "#{pane_tty}",
-    "#{session_name}",
-    "#{window_name}",
     "#{pane_title}",
 ];
 
 const SERVER_FIELDS: [&str; 3] = ["#{pid}", "#{start_time}", "#{version}"];
 
+const WINDOW: char = 'w';
 const PANE: char = 'p';
 const SERVER: char = 's';
 
-/// All panes of the server. The server's own record comes last and shows that the answer is whole.
+/// All panes of the server, window by window: asked for each pane, what belongs to its window would double the cost. The
+/// server's own record comes last and shows that the answer is whole.
 pub(crate) fn list_all(framing: &Framing) -> Vec<Command> {
+    let window = framing.record(WINDOW, &WINDOW_FIELDS);
+    let panes = framing.record(PANE, &PANE_FIELDS);
     vec![
-        Command::new("list-panes").arg("-a").arg("-F").arg(framing.record(PANE, &PANE_FIELDS)),
+        Command::new("list-windows").arg("-a").arg("-F").arg(format!("{window}#{{P:{panes}}}")),
         Command::display(&framing.record(SERVER, &SERVER_FIELDS), None),
     ]
 }
 
 /// The same for some panes. tmux answers for another pane when one is gone, so rows have to be checked.
 pub(crate) fn read_some(framing: &Framing, panes: &[u32]) -> Vec<Command> {
-    let format = framing.record(PANE, &PANE_FIELDS);
+    let format = framing.record(WINDOW, &WINDOW_FIELDS) + &framing.record(PANE, &PANE_FIELDS);
     let reads = panes.iter().map(|pane| Command::display(&format, Some(*pane)));
     reads.chain([Command::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
 }
@@ -87,7 +89,12 @@ pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxErr
         return Err(TmuxError::Unreadable("the answer is not complete".into()));
     };
     let server = parse_server(server).ok_or_else(|| TmuxError::Unreadable("no pid and start time".into()))?;
-    let rows = framing.records(PANE, answer).iter().map(|fields| parse_row(fields)).collect::<Result<_, _>>()?;
+    let mut rows = Vec::new();
+    for (window, body) in framing.groups(WINDOW, answer) {
+        for pane in framing.records(PANE, body) {
+            rows.push(parse_row(&window, &pane)?);
+        }
+    }
     Ok(Listing { server, rows })
 }
 
@@ -100,32 +107,16 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerFacts> {
     })
 }
 
-fn parse_row(fields: &[&[u8]]) -> Result<PaneRow, TmuxError> {
-    row_of(fields).ok_or_else(|| {
-        let shown: Vec<_> = fields.iter().take(10).map(|f| f.escape_ascii().to_string()).collect();
+fn parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Result<PaneRow, TmuxError> {
+    row_of(window, pane).ok_or_else(|| {
+        let shown: Vec<_> = window.iter().chain(pane).take(10).map(|f| f.escape_ascii().to_string()).collect();
         TmuxError::Unreadable(format!("a pane described as {}", shown.join(" ")))
     })
 }
 
-fn row_of(fields: &[&[u8]]) -> Option<PaneRow> {
-    let &[
-        session,
-        window,
-        pane,
-        window_index,
-        pane_index,
-        pid,
-        dead,
-        status,
-        signal,
-        tty,
-        session_name,
-        window_name,
-        title,
-    ] = fields
-    else {
-        return None;
-    };
+fn row_of(window: &[&[u8]], pane: &[&[u8]]) -> Option<PaneRow> {
+    let &[session, window, window_index, session_name, window_name] = window else { return None };
+    let &[pane, pane_index, pid, dead, status, signal, tty, title] = pane else { return None };
     Some(PaneRow {
         session: id(b'$', session)?,
         session_name: short(session_name),
@@ -166,10 +157,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn answer(framing: &Framing, rows: &[[&str; 13]], server: Option<[&str; 3]>) -> Vec<u8> {
+    type Panes<'a> = &'a [[&'a str; 8]];
+
+    fn answer(framing: &Framing, windows: &[([&str; 5], Panes<'_>)], server: Option<[&str; 3]>) -> Vec<u8> {
         let mut text = String::new();
-        for row in rows {
-            text.push_str(&framing.record(PANE, row));
+        for (window, panes) in windows {
+            text.push_str(&framing.record(WINDOW, window));
+            panes.iter().for_each(|pane| text.push_str(&framing.record(PANE, pane)));
             text.push('\n');
         }
         if let Some(server) = server {
@@ -178,12 +172,14 @@ mod tests {
         text.into_bytes()
     }
 
-    const ROW: [&str; 13] = ["$1", "@2", "%3", "0", "1", "42", "0", "", "", "/dev/pts/7", "work", "edit", "a title"];
+    const SERVED: Option<[&str; 3]> = Some(["9", "1700000000", "3.3a"]);
+    const EDIT: [&str; 5] = ["$1", "@2", "0", "work", "edit"];
+    const FIRST: [&str; 8] = ["%3", "1", "42", "0", "", "", "/dev/pts/7", "a title"];
 
     #[test]
     fn a_row_is_read_field_by_field() {
         let framing = Framing::fresh();
-        let listing = parse(&framing, &answer(&framing, &[ROW], Some(["9", "1700000000", "3.3a"]))).expect("whole");
+        let listing = parse(&framing, &answer(&framing, &[(EDIT, &[FIRST])], SERVED)).expect("whole");
         assert_eq!(listing.server, ServerFacts { pid: 9, start_time: 1_700_000_000, version: "3.3a".into() });
         let row = &listing.rows[0];
         assert_eq!((row.session, row.window, row.pane, row.pid), (1, 2, 3, 42));
@@ -192,18 +188,31 @@ mod tests {
     }
 
     #[test]
+    fn panes_belong_to_the_window_before_them() {
+        let framing = Framing::fresh();
+        let (mut second, mut linked) = (FIRST, EDIT);
+        second[0] = "%4";
+        (linked[0], linked[3]) = ("$5", "other");
+        let windows: [([&str; 5], Panes<'_>); 3] =
+            [(EDIT, &[FIRST, second]), (["$1", "@9", "1", "work", "empty"], &[]), (linked, &[FIRST, second])];
+        let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
+        let places: Vec<_> = listing.rows.iter().map(|row| (row.session, row.window, row.pane)).collect();
+        assert_eq!(places, [(1, 2, 3), (1, 2, 4), (5, 2, 3), (5, 2, 4)]);
+    }
+
+    #[test]
     fn an_answer_without_its_end_is_refused() {
         let framing = Framing::fresh();
-        assert!(parse(&framing, &answer(&framing, &[ROW], None)).is_err());
+        assert!(parse(&framing, &answer(&framing, &[(EDIT, &[FIRST])], None)).is_err());
         assert!(parse(&framing, b"").is_err());
     }
 
     #[test]
     fn a_dead_pane_tells_how() {
         let framing = Framing::fresh();
-        let mut row = ROW;
-        (row[6], row[8]) = ("1", "9");
-        let listing = parse(&framing, &answer(&framing, &[row], Some(["9", "1", "3.3a"]))).expect("whole");
+        let mut dead = FIRST;
+        (dead[3], dead[5]) = ("1", "9");
+        let listing = parse(&framing, &answer(&framing, &[(EDIT, &[dead])], SERVED)).expect("whole");
         assert_eq!(listing.rows[0].dead, Some(Dead { status: None, signal: Some(9) }));
     }
 
@@ -223,7 +232,7 @@ mod tests {
         #[test]
         fn no_field_makes_it_panic(fields in proptest::collection::vec("\\PC{0,12}", 13)) {
             let fields: Vec<&[u8]> = fields.iter().map(|f| f.as_bytes()).collect();
-            let _ = parse_row(&fields);
+            let _ = parse_row(&fields[..5], &fields[5..]);
         }
     }
 }

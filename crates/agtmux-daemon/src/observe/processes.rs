@@ -12,7 +12,7 @@ use super::convert;
 
 /// The first look after something changed, and how rare looks become while nothing does.
 const SOONEST: Duration = Duration::from_millis(500);
-const RAREST: Duration = Duration::from_secs(30);
+const RAREST: Duration = Duration::from_secs(60);
 /// A new job looks like its shell until it becomes the program that it is to run.
 const NEW_JOB: Duration = Duration::from_millis(20);
 /// From here on a pane counts as settled: a cheap look comes before the one at its whole tree.
