@@ -17,7 +17,7 @@ mod screen;
 
 pub use adapter::{Adapter, Capabilities};
 pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
-pub use manifest::{AnswerKeys, CONTRACT, ManifestError, OptionKeys, StatusFile};
+pub use manifest::{AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, StatusFile, name_fits};
 pub use process::{Found, ProcessFacts};
 pub use registry::Registry;
 pub use screen::{Ink, Row, Screen, Style};

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use agtmux_core::evidence::{Claim, Stand};
+use agtmux_core::evidence::{Claim, Source, Stand};
 use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::adapter::Adapter;
 use crate::command_line::Invocation;
 use crate::foreground::{Standing, standings};
 use crate::judge::{Reading, Said};
-use crate::manifest::{AnswerKeys, Manifest, ManifestError, StatusFile, Strength};
+use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, StatusFile, Strength};
 use crate::native::{self, Memory, NativeEvent, Reader, Told};
 use crate::process::{Found, ProcessFacts};
 use crate::screen::{Regions, Screen};
@@ -134,6 +134,16 @@ impl Registry {
 
     pub fn status_file(&self, agent_type: &str) -> Option<&StatusFile> {
         self.manifest(agent_type)?.status_file.as_ref()
+    }
+
+    pub fn log_file(&self, agent_type: &str) -> Option<&LogFile> {
+        self.manifest(agent_type)?.log.as_ref()
+    }
+
+    /// Whether an event of this type in a file of the agent's means anything.
+    pub fn reads(&self, agent_type: &str, event_type: &str) -> bool {
+        let rules = self.manifest(agent_type).into_iter().flat_map(|manifest| &manifest.event);
+        rules.into_iter().any(|rule| rule.source() == Source::File && rule.event_type() == event_type)
     }
 
     fn manifest(&self, agent_type: &str) -> Option<&Manifest> {

@@ -25,9 +25,13 @@ struct Agent {
 
 impl Agent {
     fn start(kind: &'static str) -> Self {
+        Self::start_as(kind, |world| world.stand_in(kind))
+    }
+
+    fn start_as(kind: &'static str, command: impl FnOnce(&World) -> String) -> Self {
         let world = world();
         let server = world.tmux("default");
-        let pane = server.new_session("work", &world.stand_in(kind));
+        let pane = server.new_session("work", &command(&world));
         server.run(&["resize-window", "-t", "=work:", "-x", "120", "-y", "40"]);
         let shown = server.run(&["display-message", "-p", "-t", &pane, "#{pane_tty} #{pane_pid}"]);
         let (tty, pid) = shown.trim().split_once(' ').expect("two fields");
@@ -142,6 +146,48 @@ fn a_status_file_tells_at_once() {
     claude.becomes("waiting_approval");
     write("idle", "");
     claude.becomes("idle");
+}
+
+#[test]
+fn a_log_that_the_agent_has_open_tells_of_its_turns() {
+    let log = |world: &World| world.home().join(".codex/sessions/2026/01/02/rollout-2026-01-02-s.jsonl");
+    let record = |at: jiff::Timestamp, kind: &str, error: bool| {
+        let payload = json!({"type": kind, "session_id": "s", "error": error.then(|| json!({"message": "mock"}))});
+        format!("{}\n", json!({"timestamp": at.to_string(), "type": "event_msg", "payload": payload}))
+    };
+    let codex = Agent::start_as("codex", |world| {
+        let log = log(world);
+        fs::create_dir_all(log.parent().expect("a directory")).expect("the world is writable");
+        // Of one that was killed in the middle of a turn, and is gone on with now.
+        let before = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
+        fs::write(&log, record(before, "task_started", false)).expect("written");
+        let shell = world.shell_named("codex");
+        format!("exec {} -c 'exec 9>>{}; while read -r line; do :; done'", shell.display(), log.display())
+    });
+    let says = |kind: &str, error: bool| {
+        let mut file = fs::OpenOptions::new().append(true).open(log(&codex.world)).expect("it is there");
+        file.write_all(record(jiff::Timestamp::now(), kind, error).as_bytes()).expect("written");
+        // The agent draws as well, which is when a log that was not there is looked for.
+        codex.draws("proj", b"a screen that nobody understands");
+    };
+    says("session_meta", false);
+    let item = wait_for("the session's name", SOON, || {
+        let listing = list(&codex.world);
+        let item = items(&listing).iter().find(|item| item["agent_id"].is_string()).cloned();
+        item.ok_or_else(|| codex.why(&listing))
+    });
+    assert_eq!(item["state"], "unknown", "{item}");
+    says("task_started", false);
+    codex.becomes("running");
+    says("task_complete", true);
+    codex.becomes("error");
+    says("task_started", false);
+    codex.becomes("running");
+    says("task_complete", false);
+    codex.becomes("completed");
+    says("task_started", false);
+    says("turn_aborted", false);
+    codex.becomes("idle");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod answers;
 mod dialog;
 mod layout;
+mod log_file;
 mod pattern;
 mod process;
 mod screen;
@@ -18,6 +19,7 @@ use crate::native::{EventRule, NativeRules};
 pub use answers::{AnswerKeys, OptionKeys};
 pub(crate) use dialog::{Choices, DialogRule};
 pub(crate) use layout::Layout;
+pub use log_file::{LogFile, name_fits};
 pub(crate) use process::{ProcessRules, Strength};
 pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
 pub use status_file::StatusFile;
@@ -72,6 +74,8 @@ struct Written {
     event: Vec<EventRule>,
     #[serde(default)]
     status_file: Option<StatusFile>,
+    #[serde(default)]
+    log: Option<LogFile>,
 }
 
 impl Written {
@@ -122,6 +126,7 @@ pub(crate) struct Manifest {
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
     pub(crate) status_file: Option<StatusFile>,
+    pub(crate) log: Option<LogFile>,
     /// Keys that this build does not know.
     pub(crate) warnings: Vec<String>,
     rules: OnceLock<Rules>,
@@ -188,6 +193,7 @@ impl Manifest {
             return Err(problem.into());
         }
         let files = written.status_file.iter().filter_map(StatusFile::problem);
+        let files = files.chain(written.log.iter().filter_map(LogFile::problem));
         if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(files).next() {
             return Err(problem);
         }
@@ -199,6 +205,7 @@ impl Manifest {
             native: written.native,
             event: written.event,
             status_file: written.status_file,
+            log: written.log,
             warnings,
             rules: OnceLock::new(),
             embedded: None,

@@ -13,7 +13,8 @@ use serde_json::Value;
 pub(crate) use rule::{EventRule, NativeRules};
 
 use crate::generic;
-use rule::{Closes, at};
+use rule::Closes;
+pub(crate) use rule::at;
 
 /// More questions than anybody has open at a time.
 const MOST_OPEN: usize = 64;
@@ -93,11 +94,11 @@ impl Memory {
 
 impl Reader<'_> {
     pub(crate) fn reduce(&self, memory: &mut Memory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Told> {
-        let text = |path: &Option<String>| {
-            let found = at(event.payload, path.as_deref()?)?.as_str()?;
+        let text = |path: &String| {
+            let found = at(event.payload, path)?.as_str()?;
             (!found.is_empty()).then(|| found.to_owned())
         };
-        let session = text(&self.native.session);
+        let session = self.native.session.iter().find_map(text);
         let known = memory.session.as_deref().or(session.as_deref());
         let rule = self.events.iter().find(|rule| rule.fits(event.source, event.event_type, event.payload, known));
         let another = self.native.one_session && session.is_some() && session.as_deref() != known;
@@ -108,7 +109,7 @@ impl Reader<'_> {
             memory.session = session;
         }
         match rule {
-            Some(rule) => self.apply(rule, memory, event, text(&self.native.owner), now),
+            Some(rule) => self.apply(rule, memory, event, self.native.owner.as_ref().and_then(text), now),
             // What is no event of this agent may be a word of those who wrap it.
             None => generic(event),
         }

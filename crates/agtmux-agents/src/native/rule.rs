@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use agtmux_core::evidence::{DialogKind, Source, Stand};
 use jiff::SignedDuration;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// How to read what an agent says of itself.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct NativeRules {
-    /// Where an event names the agent's session.
-    #[serde(default)]
-    pub(super) session: Option<String>,
+    /// Where an event names the agent's session; the first that is there counts.
+    #[serde(default, deserialize_with = "one_or_more")]
+    pub(super) session: Vec<String>,
     /// It may start others of its kind, whose events come from the same pane: those of another session say nothing,
     /// unless their rule says that the session changes.
     #[serde(default)]
@@ -110,6 +110,19 @@ pub(super) enum Asks {
     Nothing,
 }
 
+fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Written::deserialize(from)? {
+        Written::One(path) => vec![path],
+        Written::More(paths) => paths,
+    })
+}
+
 fn hook() -> Source {
     Source::Hook
 }
@@ -126,6 +139,10 @@ impl EventRule {
     pub(super) fn hold(&self, queued: bool) -> SignedDuration {
         let millis = if queued { self.hold_ms.max(self.queued_hold_ms) } else { self.hold_ms };
         SignedDuration::from_millis(i64::from(millis))
+    }
+
+    pub(crate) fn event_type(&self) -> &str {
+        &self.event_type
     }
 
     pub(crate) fn source(&self) -> Source {
@@ -185,7 +202,7 @@ fn reads(value: &Value, wanted: &str) -> bool {
 }
 
 /// `a.b` is the field `b` of the field `a`.
-pub(super) fn at<'v>(payload: &'v Value, path: &str) -> Option<&'v Value> {
+pub(crate) fn at<'v>(payload: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(payload, |value, field| value.get(field))
 }
 

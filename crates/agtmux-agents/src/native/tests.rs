@@ -299,3 +299,41 @@ fn a_session_is_remembered() {
     claude.hook("UserPromptSubmit");
     assert_eq!(claude.memory.session.as_deref(), Some("5fb0cf8a-72f8-44e6-bdb5-bc8b0383eb7f"));
 }
+
+#[test]
+fn the_log_of_codex() {
+    let mut codex = Story::of("codex");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/evidence/logs/codex.jsonl");
+    let log = Registry::builtin().log_file("codex").expect("it keeps one");
+    let mut told = Vec::new();
+    for line in std::fs::read_to_string(path).expect("recorded").lines() {
+        let record: Value = serde_json::from_str(line).expect("a record");
+        assert!(log.time(&record).is_some(), "{line}");
+        let event_type = log.event_type(&record).expect("a kind");
+        if Registry::builtin().reads("codex", event_type) {
+            let stands = codex.event(Source::File, event_type, &record);
+            let ended = codex.later(1_000);
+            told.extend(stands.into_iter().chain(ended).filter(|stand| *stand != NOTHING));
+        }
+    }
+    let mut turns = told.chunks(2).map(|turn| {
+        assert_eq!(turn[0], Stand::Running);
+        turn[1]
+    });
+    let counted = |turns: &mut dyn Iterator<Item = Stand>| {
+        let all: Vec<Stand> = turns.collect();
+        [Stand::Completed, Stand::Failed, Stand::Idle].map(|end| all.iter().filter(|stand| **stand == end).count())
+    };
+    assert_eq!(counted(&mut turns), [6, 4, 3], "{told:?}");
+    assert_eq!(codex.memory.session.as_deref(), Some("01a1ddf7-75c2-7cb2-9199-69961f5f6ed6"));
+    assert!(!Registry::builtin().reads("codex", "token_count"));
+}
+
+#[test]
+fn a_turn_that_follows_at_once_is_no_end() {
+    let mut codex = Story::of("codex");
+    codex.event(Source::File, "task_started", &json!({}));
+    assert_eq!(codex.event(Source::File, "task_complete", &json!({"payload": {}})), [NOTHING]);
+    codex.event(Source::File, "task_started", &json!({}));
+    assert_eq!(codex.later(1_000), None);
+}

@@ -9,9 +9,10 @@ use agtmux_tmux::{Capture, TmuxServer};
 
 use super::Senses;
 use super::files::{AgentFiles, Status};
+use super::logs::{AgentLogs, Record};
 use super::screens::Screens;
 use super::seen::{Eyes, Seen};
-use super::switchboard::Notices;
+use super::switchboard::{Notice, Notices};
 use super::watched::WatchedPanes;
 use crate::engine::Filed;
 
@@ -20,6 +21,7 @@ pub(super) struct Agents {
     screens: Screens,
     eyes: Eyes,
     files: AgentFiles,
+    logs: AgentLogs,
     /// Panes whose agents' files may have changed.
     filed: BTreeSet<u32>,
     /// Those that have nobody to talk to, and those of them that the engine knows of.
@@ -33,7 +35,9 @@ impl Agents {
         self.eyes.forget_all_but(|pane| self.screens.holds(pane));
         self.headless = panes.headless().collect();
         self.told.retain(|one| self.headless.contains(one));
-        self.filed.extend(self.files.follow(panes.agents(), senses.registry, senses.processes.as_ref()));
+        let (registry, table) = (senses.registry, senses.processes.as_ref());
+        self.filed.extend(self.files.follow(panes.agents(), registry, table));
+        self.filed.extend(self.logs.follow(panes.agents(), registry, table));
     }
 
     pub(super) fn wrote(&mut self, pane: u32, now: Instant) {
@@ -71,6 +75,7 @@ impl Agents {
     pub(super) async fn read_files(&mut self, senses: &Senses, home: (&ServerKey, Option<Generation>), to: &Notices) {
         let (server, Some(generation)) = home else { return };
         for pane in std::mem::take(&mut self.filed) {
+            self.read_log(senses, server, pane, to).await;
             let at = senses.clock.now();
             match self.files.read(pane, &senses.switchboard, to) {
                 None => continue,
@@ -84,6 +89,22 @@ impl Agents {
                 }
             }
             self.screens.said(pane, Instant::now());
+        }
+    }
+
+    async fn read_log(&mut self, senses: &Senses, server: &ServerKey, pane: u32, to: &Notices) {
+        let (registry, table) = (senses.registry, senses.processes.as_ref());
+        let (records, more) = self.logs.read(pane, registry, table, (&senses.switchboard, to));
+        if more {
+            // Nobody is kept waiting for the rest of a long one.
+            let _ = to.send(Notice::AgentFile(pane));
+        }
+        if !records.is_empty() {
+            self.screens.said(pane, Instant::now());
+        }
+        for Record { process, event_type, payload, at } in records {
+            let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
+            senses.engine.filed(Filed { pane, process, event_type, payload, at }).await;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Files that agents keep about themselves.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -84,14 +84,9 @@ impl AgentFiles {
 
 impl AgentFile {
     fn new(kept: &StatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
-        let variable = |name: &str| table.variable(process.pid, name).filter(|value| !value.is_empty());
-        let below_home = || {
-            let home = variable("HOME").or_else(|| std::env::var_os("HOME"))?;
-            Some(Path::new(&home).join(&kept.root))
-        };
-        let root = kept.root_variable.as_deref().and_then(variable).map(PathBuf::from).or_else(below_home)?;
+        let root = root_of(kept.root_variable.as_deref(), &kept.root, process, table)?;
         let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
-        root.is_absolute().then(|| Self { process, path, event_type: kept.event.clone(), watch: None, content: None })
+        Some(Self { process, path, event_type: kept.event.clone(), watch: None, content: None })
     }
 
     /// The directory may come into being only with the first agent.
@@ -104,15 +99,29 @@ impl AgentFile {
     }
 }
 
+/// The directory in which an agent keeps its files: the one that it was started with, else the usual one.
+pub(super) fn root_of(
+    variable: Option<&str>,
+    below_home: &str,
+    process: ProcessRef,
+    table: &dyn ProcessTable,
+) -> Option<PathBuf> {
+    let value = |name: &str| table.variable(process.pid, name).filter(|value| !value.is_empty());
+    let usual = || Some(Path::new(&value("HOME").or_else(|| std::env::var_os("HOME"))?).join(below_home));
+    variable.and_then(value).map(PathBuf::from).or_else(usual).filter(|root| root.is_absolute())
+}
+
 /// A plain file of ours; nothing that could make us wait or lead elsewhere.
-fn read(path: &Path) -> Option<Vec<u8>> {
+pub(super) fn open(path: &Path) -> Option<(File, u64)> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
     let metadata = file.metadata().ok()?;
     let ours = metadata.is_file() && metadata.uid() == rustix::process::getuid().as_raw();
-    if !ours || metadata.len() > LARGEST {
-        return None;
-    }
+    ours.then_some((file, metadata.len()))
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let (file, _) = open(path).filter(|(_, length)| *length <= LARGEST)?;
     let mut content = Vec::new();
     file.take(LARGEST).read_to_end(&mut content).ok()?;
     Some(content)

@@ -5,6 +5,7 @@ mod convert;
 mod discovery;
 mod files;
 mod hooking;
+mod logs;
 mod lookout;
 mod pace;
 mod processes;

@@ -1,5 +1,6 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 /// No more processes than this are listed per pane; those nearest to the pane's first process are kept.
 pub const MAX_TREE: usize = 512;
@@ -48,6 +49,16 @@ pub trait ProcessTable: Send + Sync {
 
     /// One variable of the environment that this process was started with; `None` where the system does not tell.
     fn variable(&self, pid: u32, name: &str) -> Option<OsString>;
+
+    /// The paths of the files that this process has open; none where the system does not tell.
+    fn open_files(&self, _pid: u32) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// When this process was started, by the wall clock; `None` where the system does not tell.
+    fn started_at(&self, _pid: u32) -> Option<SystemTime> {
+        None
+    }
 
     /// A number that differs from the last one whenever any thread of this process has run in between; `None` where
     /// the system does not tell.

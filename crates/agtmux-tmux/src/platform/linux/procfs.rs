@@ -4,6 +4,10 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::stat::{self, Stat};
 use crate::platform::process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
@@ -13,6 +17,7 @@ const LONGEST_ENVIRONMENT: u64 = 1024 * 1024;
 const LONGEST_CHILDREN: u64 = 64 * 1024;
 const LONGEST_STATUS: u64 = 16 * 1024;
 const MAX_THREADS: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 pub(in crate::platform) struct ProcFs {
     /// Whether the kernel lists a thread's children (CONFIG_PROC_CHILDREN).
@@ -59,6 +64,20 @@ impl ProcessTable for ProcFs {
         let prefix = format!("{name}=");
         let found = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
         found.map(|value| OsString::from_vec(value.to_vec()))
+    }
+
+    fn open_files(&self, pid: u32) -> Vec<PathBuf> {
+        let numbers = numbered_entries(&format!("/proc/{pid}/fd")).take(MAX_FILES);
+        // Sockets and pipes have names that are no paths.
+        let paths = numbers.filter_map(|fd| fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok());
+        paths.filter(|path| path.is_absolute()).collect()
+    }
+
+    fn started_at(&self, pid: u32) -> Option<SystemTime> {
+        let ticks = Duration::from_secs(stat::read(pid)?.start) / u32::try_from(clock_ticks_per_second()).ok()?;
+        let since_boot = clock_gettime(ClockId::Boottime);
+        let since_boot = Duration::try_from(since_boot).ok()?;
+        SystemTime::now().checked_sub(since_boot.checked_sub(ticks)?)
     }
 
     fn wakeups(&self, pid: u32) -> Option<u64> {

@@ -1,0 +1,132 @@
+//! Logs that agents write of what they do, followed from where they are.
+
+mod find;
+mod lines;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agtmux_agents::{LogFile, Registry};
+use agtmux_core::ids::{AgentType, ProcessRef};
+use agtmux_tmux::platform::ProcessTable;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::files::{self, root_of};
+use super::switchboard::{Notice, Notices, Switchboard, Watch};
+use lines::Tail;
+
+/// An agent may begin another log at any time; that it did shows on its screen first.
+const FIND_AGAIN: Duration = Duration::from_secs(2);
+
+/// The logs of one server's agents.
+#[derive(Default)]
+pub(super) struct AgentLogs {
+    logs: HashMap<u32, AgentLog>,
+}
+
+struct AgentLog {
+    process: ProcessRef,
+    agent_type: AgentType,
+    kept: LogFile,
+    root: PathBuf,
+    /// What was written before the agent's process began is about another one.
+    began: Option<Timestamp>,
+    looked_at: Option<Instant>,
+    open: Option<OpenLog>,
+}
+
+struct OpenLog {
+    path: PathBuf,
+    tail: Tail,
+    _watch: Option<Watch>,
+}
+
+/// One thing that an agent wrote down.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) process: ProcessRef,
+    pub(super) event_type: String,
+    pub(super) payload: Value,
+    pub(super) at: Timestamp,
+}
+
+impl AgentLogs {
+    /// Follows the agents that were found. Gives back the panes whose logs are worth a first look.
+    pub(super) fn follow<'a>(
+        &mut self,
+        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
+        registry: &Registry,
+        table: &dyn ProcessTable,
+    ) -> Vec<u32> {
+        let mut before = std::mem::take(&mut self.logs);
+        let mut new = Vec::new();
+        for (pane, agent_type, process) in found {
+            let known = before.remove(&pane).filter(|log| log.process == process);
+            let log = known.or_else(|| {
+                let log = AgentLog::new(registry.log_file(agent_type.as_str())?, agent_type, process, table)?;
+                new.push(pane);
+                Some(log)
+            });
+            if let Some(log) = log {
+                self.logs.insert(pane, log);
+            }
+        }
+        new
+    }
+
+    /// What the agent of this pane has written since the last look. Says whether there is more.
+    pub(super) fn read(
+        &mut self,
+        pane: u32,
+        registry: &Registry,
+        table: &dyn ProcessTable,
+        (board, to): (&Arc<Switchboard>, &Notices),
+    ) -> (Vec<Record>, bool) {
+        let Some(log) = self.logs.get_mut(&pane) else { return (Vec::new(), false) };
+        log.find(pane, table, board, to);
+        let Some(open) = &mut log.open else { return (Vec::new(), false) };
+        let Some((file, length)) = files::open(&open.path) else { return (Vec::new(), false) };
+        let (lines, more) = open.tail.read(file, length);
+        let documents = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        (documents.filter_map(|document| log.record(document, registry)).collect(), more)
+    }
+}
+
+impl AgentLog {
+    fn new(kept: &LogFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+        let root = root_of(kept.root_variable.as_deref(), &kept.root, process, table)?;
+        let began = table.started_at(process.pid).and_then(|at| Timestamp::try_from(at).ok());
+        let (agent_type, kept) = (agent_type.clone(), kept.clone());
+        Some(Self { process, agent_type, kept, root, began, looked_at: None, open: None })
+    }
+
+    fn find(&mut self, pane: u32, table: &dyn ProcessTable, board: &Arc<Switchboard>, to: &Notices) {
+        let now = Instant::now();
+        if self.open.is_some() && self.looked_at.is_some_and(|at| now < at + FIND_AGAIN) {
+            return;
+        }
+        self.looked_at = Some(now);
+        let found = find::logs(&self.kept, &self.root, self.process.pid, table);
+        // It may be closed between two lines, and others may be open beside it.
+        if found.is_empty() || self.open.as_ref().is_some_and(|open| found.contains(&open.path)) {
+            return;
+        }
+        let Some(path) = found.into_iter().min() else { return };
+        let watch = path.parent().and_then(|dir| board.contents(dir, to, Notice::AgentFile(pane)).ok());
+        // Where it is not known when the agent began, nothing of what is there is known to be its own.
+        let tail = if self.began.is_some() { Tail::near_the_end() } else { Tail::at_the_end() };
+        self.open = Some(OpenLog { path, tail, _watch: watch });
+    }
+
+    fn record(&self, payload: Value, registry: &Registry) -> Option<Record> {
+        let at = self.kept.time(&payload)?;
+        let event_type = self.kept.event_type(&payload)?;
+        if self.began.is_some_and(|began| at < began) || !registry.reads(self.agent_type.as_str(), event_type) {
+            return None;
+        }
+        Some(Record { process: self.process, event_type: event_type.to_owned(), payload, at })
+    }
+}

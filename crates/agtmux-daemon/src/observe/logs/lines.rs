@@ -1,0 +1,156 @@
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+/// How far back a log is read that was there before us.
+const BACK: u64 = 256 << 10;
+/// How much is read at a time.
+const AT_ONCE: usize = 1 << 20;
+/// A longer line says nothing that matters here, and is not kept.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Where in a log we are.
+#[derive(Debug)]
+pub(super) struct Tail {
+    start: Start,
+    offset: u64,
+    /// The beginning of a line whose end is not written yet.
+    partial: Vec<u8>,
+    /// In the middle of a line that does not count.
+    skipping: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    NearTheEnd,
+    AtTheEnd,
+    Done,
+}
+
+impl Tail {
+    pub(super) fn near_the_end() -> Self {
+        Self { start: Start::NearTheEnd, offset: 0, partial: Vec::new(), skipping: false }
+    }
+
+    pub(super) fn at_the_end() -> Self {
+        Self { start: Start::AtTheEnd, ..Self::near_the_end() }
+    }
+
+    /// The lines that were completed since the last time. Says whether there is more.
+    pub(super) fn read(&mut self, mut file: File, length: u64) -> (Vec<Vec<u8>>, bool) {
+        self.begin(length);
+        if length < self.offset {
+            // It was written anew.
+            *self = Self { start: Start::Done, ..Self::near_the_end() };
+        }
+        let mut text = Vec::new();
+        let seeked = file.seek(SeekFrom::Start(self.offset));
+        if seeked.and_then(|_| file.take(AT_ONCE as u64).read_to_end(&mut text)).is_err() {
+            return (Vec::new(), false);
+        }
+        self.offset += text.len() as u64;
+        (self.split(&text), self.offset < length)
+    }
+
+    fn begin(&mut self, length: u64) {
+        let from = match std::mem::replace(&mut self.start, Start::Done) {
+            Start::NearTheEnd => length.saturating_sub(BACK),
+            Start::AtTheEnd => length,
+            Start::Done => return,
+        };
+        // Most likely in the middle of a line.
+        (self.offset, self.skipping) = (from, from > 0);
+    }
+
+    fn split(&mut self, text: &[u8]) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        for piece in text.split_inclusive(|byte| *byte == b'\n') {
+            let whole = piece.strip_suffix(b"\n");
+            if !self.skipping {
+                self.partial.extend_from_slice(whole.unwrap_or(piece));
+                self.skipping = self.partial.len() > LONGEST_LINE;
+            }
+            if whole.is_some() {
+                let line = std::mem::take(&mut self.partial);
+                if !std::mem::take(&mut self.skipping) {
+                    lines.push(line);
+                }
+            } else if self.skipping {
+                self.partial = Vec::new();
+            }
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    struct Log(tempfile::NamedTempFile);
+
+    impl Log {
+        fn new() -> Self {
+            Self(tempfile::NamedTempFile::new().expect("a writable place"))
+        }
+
+        fn write(&mut self, text: &str) {
+            self.0.write_all(text.as_bytes()).expect("writable");
+        }
+
+        fn read(&self, tail: &mut Tail) -> Vec<String> {
+            let file = self.0.reopen().expect("is there");
+            let length = file.metadata().expect("is there").len();
+            let (lines, _) = tail.read(file, length);
+            lines.into_iter().map(|line| String::from_utf8(line).expect("text")).collect()
+        }
+    }
+
+    #[test]
+    fn a_line_counts_when_it_is_whole() {
+        let (mut log, mut tail) = (Log::new(), Tail::near_the_end());
+        log.write("one\ntw");
+        assert_eq!(log.read(&mut tail), ["one"]);
+        assert_eq!(log.read(&mut tail), Vec::<String>::new());
+        log.write("o\nthree\n");
+        assert_eq!(log.read(&mut tail), ["two", "three"]);
+    }
+
+    #[test]
+    fn what_was_there_before_is_left_out_or_read_from_near_the_end() {
+        let mut log = Log::new();
+        log.write(&format!("{}\nlast\n", "x".repeat(BACK as usize)));
+        assert_eq!(log.read(&mut Tail::near_the_end()), ["last"]);
+        let mut tail = Tail::at_the_end();
+        assert_eq!(log.read(&mut tail), Vec::<String>::new());
+        // The end may have been in the middle of a line.
+        log.write("rest\nnew\n");
+        assert_eq!(log.read(&mut tail), ["new"]);
+    }
+
+    #[test]
+    fn a_log_that_was_written_anew_is_read_anew() {
+        let (mut log, mut tail) = (Log::new(), Tail::near_the_end());
+        log.write("one\ntwo\nthree\n");
+        assert_eq!(log.read(&mut tail).len(), 3);
+        log.0.as_file().set_len(0).expect("ours");
+        log.0.as_file_mut().rewind().expect("a file");
+        log.write("again\n");
+        assert_eq!(log.read(&mut tail), ["again"]);
+    }
+
+    #[test]
+    fn an_endless_line_is_not_kept() {
+        let (mut log, mut tail) = (Log::new(), Tail::near_the_end());
+        log.write("first\n");
+        assert_eq!(log.read(&mut tail), ["first"]);
+        for _ in 0..3 {
+            log.write(&"y".repeat(AT_ONCE));
+            assert_eq!(log.read(&mut tail), Vec::<String>::new());
+            assert!(tail.partial.len() <= LONGEST_LINE);
+        }
+        log.write("\nlast\n");
+        assert_eq!(log.read(&mut tail), ["last"]);
+    }
+}
