@@ -11,7 +11,7 @@ use crate::client::AttachedClient;
 use crate::environment::Environment;
 use crate::process;
 use crate::run::output_within;
-use crate::wait::wait_until;
+use crate::wait::{wait_for, wait_until};
 
 /// More than any server needs that is not stopped or broken.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -157,11 +157,14 @@ impl TmuxServer {
     #[track_caller]
     pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
         let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();
-        let answer = match self.try_run_bytes(&[list, &["-F", &framed]].concat()) {
-            Ok(answer) => answer,
-            Err(error) => panic!("tmux {list:?} on server {}: {error}", self.name),
-        };
-        parse_rows(&answer, formats.len()).unwrap_or_else(|| panic!("unreadable rows: {}", answer.escape_ascii()))
+        // A program that becomes another one between a length and its value makes the row unreadable.
+        wait_for("rows that can be read", ANSWER, || {
+            let answer = match self.try_run_bytes(&[list, &["-F", &framed]].concat()) {
+                Ok(answer) => answer,
+                Err(error) => panic!("tmux {list:?} on server {}: {error}", self.name),
+            };
+            parse_rows(&answer, formats.len()).ok_or_else(|| answer.escape_ascii().to_string())
+        })
     }
 
     /// Attaches a real client with a terminal of its own to a session.
