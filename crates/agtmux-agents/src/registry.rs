@@ -140,6 +140,11 @@ impl Registry {
         self.manifest(agent_type)?.log.as_ref()
     }
 
+    /// Whether it tells of itself by codes in what it writes to its terminal.
+    pub fn writes_codes(&self, agent_type: &str) -> bool {
+        self.manifest(agent_type).is_some_and(|manifest| manifest.event.iter().any(|rule| rule.source() == Source::Osc))
+    }
+
     /// Whether an event of this type in a file of the agent's means anything.
     pub fn reads(&self, agent_type: &str, event_type: &str) -> bool {
         let rules = self.manifest(agent_type).into_iter().flat_map(|manifest| &manifest.event);

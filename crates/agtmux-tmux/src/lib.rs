@@ -10,6 +10,7 @@ mod listing;
 pub mod platform;
 mod server;
 mod sockets;
+mod tap;
 mod version;
 
 pub use capture::Capture;

@@ -1,5 +1,6 @@
 //! One tmux server: its socket, and how it is asked.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use tokio::io::AsyncReadExt;
 use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
 use crate::listing::{self, Listing};
+use crate::tap;
 use crate::version::Version;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +81,13 @@ impl TmuxServer {
             true => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
             false => Ok(captures),
         }
+    }
+
+    /// Gives what a pane writes to a program, too, unless somebody else has its pipe. Says whether it does.
+    pub async fn tap(&self, pane: u32, argv: &[OsString]) -> Result<bool, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&tap::tap(&framing, pane, argv)).await?;
+        Ok(!tap::was_taken(&framing, &answer))
     }
 
     /// Runs the commands in order in one call; the first that fails ends it.

@@ -211,13 +211,18 @@ fn an_agent_that_is_killed_is_gone_whatever_its_screen_shows() {
     let shell = world.shell_named("sh");
     let pane = server.new_session("work", &shell.to_string_lossy());
     start(&world);
-    server.run(&["send-keys", "-t", &pane, &world.stand_in("claude"), "Enter"]);
+    // Not in the shell's place: the pane must outlive the agent.
+    let command = world.stand_in("claude");
+    server.run(&["send-keys", "-t", &pane, command.trim_start_matches("exec "), "Enter"]);
     let found = |listing: &Value| items(listing).iter().any(|item| item["agent_type"] == "claude");
     wait_for("the agent", SOON, || Some(list(&world)).filter(found).ok_or(()));
     let shown = server.run(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
-    let agent = process::children(shown.trim().parse().expect("a pid"));
-    assert!(agent.iter().all(|pid| process::signal(*pid, Signal::KILL)));
+    let named = |pid: &u32| process::argv(*pid).first().is_some_and(|argv0| argv0.ends_with(b"/claude"));
+    let agents: Vec<u32> =
+        process::descendants(shown.trim().parse().expect("a pid")).into_iter().filter(named).collect();
+    assert!(!agents.is_empty() && agents.iter().all(|pid| process::signal(*pid, Signal::KILL)));
     wait_for("no agent", SOON, || Some(list(&world)).filter(|listing| !found(listing)).ok_or(()));
+    assert!(server.panes().iter().any(|row| row.pane_id == pane), "its shell is still there");
 }
 
 #[test]

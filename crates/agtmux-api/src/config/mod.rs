@@ -71,6 +71,7 @@ pub struct State {
 pub struct Observe {
     pub reconcile_active: Span,
     pub reconcile_idle: Span,
+    pub osc_tap: bool,
 }
 
 /// A length of time as people write it: `1500ms`, `2s`, `1m 30s`.

@@ -13,15 +13,16 @@ use super::logs::{AgentLogs, Record};
 use super::screens::Screens;
 use super::seen::{Eyes, Seen};
 use super::switchboard::{Notice, Notices};
+use super::taps::Taps;
 use super::watched::WatchedPanes;
 use crate::engine::Filed;
 
-#[derive(Default)]
 pub(super) struct Agents {
     screens: Screens,
     eyes: Eyes,
     files: AgentFiles,
     logs: AgentLogs,
+    taps: Taps,
     /// Panes whose agents' files may have changed.
     filed: BTreeSet<u32>,
     /// Those that have nobody to talk to, and those of them that the engine knows of.
@@ -30,6 +31,19 @@ pub(super) struct Agents {
 }
 
 impl Agents {
+    pub(super) fn new(osc_tap: bool) -> Self {
+        Self {
+            screens: Screens::default(),
+            eyes: Eyes::default(),
+            files: AgentFiles::default(),
+            logs: AgentLogs::default(),
+            taps: Taps::new(osc_tap),
+            filed: BTreeSet::new(),
+            headless: BTreeSet::new(),
+            told: BTreeSet::new(),
+        }
+    }
+
     pub(super) fn follow(&mut self, panes: &WatchedPanes, senses: &Senses, now: Instant) {
         self.screens.follow(panes.agents(), now);
         self.eyes.forget_all_but(|pane| self.screens.holds(pane));
@@ -38,6 +52,7 @@ impl Agents {
         let (registry, table) = (senses.registry, senses.processes.as_ref());
         self.filed.extend(self.files.follow(panes.agents(), registry, table));
         self.filed.extend(self.logs.follow(panes.agents(), registry, table));
+        self.taps.follow(panes.agents(), registry, now);
     }
 
     pub(super) fn wrote(&mut self, pane: u32, now: Instant) {
@@ -58,7 +73,11 @@ impl Agents {
     }
 
     pub(super) fn wake_at(&self) -> Option<Instant> {
-        self.screens.wake_at()
+        self.screens.wake_at().into_iter().chain(self.taps.wake_at()).min()
+    }
+
+    pub(super) async fn tap(&mut self, tmux: &TmuxServer, now: Instant) {
+        self.taps.open(tmux, now).await;
     }
 
     /// An agent that was started for one turn is in it until it ends.

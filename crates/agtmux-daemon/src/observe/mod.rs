@@ -13,6 +13,7 @@ mod screens;
 mod seen;
 mod server;
 mod switchboard;
+mod taps;
 mod watched;
 
 use std::sync::Arc;

@@ -88,6 +88,7 @@ impl ServerObserver {
         let pace = Pace::new(observe.reconcile_active.0, observe.reconcile_idle.0, Instant::now());
         let hooking = Hooking::prepare(&senses, &key, &own_notices);
         let life = known.map(|generation| Life::new(generation, String::new(), None));
+        let agents = Agents::new(observe.osc_tap);
         let handle = own_notices.clone();
         let post = senses.lookout.man(key.clone(), own_notices.clone());
         let observer = Self {
@@ -98,7 +99,7 @@ impl ServerObserver {
             own_notices,
             pace,
             panes: WatchedPanes::new(Instant::now()),
-            agents: Agents::default(),
+            agents,
             _post: post,
             hooking,
             life,
@@ -391,6 +392,7 @@ impl ServerObserver {
         let Some(life) = self.life.as_ref().filter(|_| !self.silent) else { return };
         let generation = life.generation;
         let ran = self.has_run();
+        self.agents.tap(&self.tmux, now).await;
         if self.agents.look(&self.senses, &self.tmux, &self.key, generation, now).await {
             // What is shown is less than what may have changed.
             self.may_have_run |= ran;

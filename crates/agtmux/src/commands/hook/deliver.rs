@@ -29,7 +29,7 @@ pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
 }
 
 /// Never waits: a daemon that has stopped may have a full queue.
-fn open(socket: &Path) -> io::Result<UnixStream> {
+pub(super) fn open(socket: &Path) -> io::Result<UnixStream> {
     let meta = fs::metadata(socket)?;
     if !meta.file_type().is_socket() || meta.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a socket of ours"));

@@ -69,6 +69,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Another one, that is known exactly.
+    pub(super) fn in_pane(pane: &str, socket: &str) -> Self {
+        Self { pane: Some(pane.into()), socket: Some(socket.into()), ..Self::default() }
+    }
+
     pub(crate) fn here() -> Self {
         let tmux = variable("TMUX");
         Self {

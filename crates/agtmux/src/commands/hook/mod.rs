@@ -12,6 +12,7 @@ mod gemini;
 mod payload;
 mod spool;
 mod stdin;
+mod tap;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -55,6 +56,10 @@ pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<Exit
     let words: Vec<OsString> = args.collect();
     if words.first().is_some_and(|word| word == aside::KEEP) {
         aside::run(&words[1..]);
+        return Some(ExitCode::SUCCESS);
+    }
+    if words.first().is_some_and(|word| word == tap::TAP) {
+        tap::run(&words[1..]);
         return Some(ExitCode::SUCCESS);
     }
     if words.first().is_some_and(|word| word == "--help" || word == "-h") {

@@ -1,0 +1,59 @@
+//! A pipe from a pane's output to a program, where the pane has none yet.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+use crate::command::{Command, Framing};
+
+const TAKEN: char = 't';
+
+/// Both in one command of the server's: a pipe that the user opens in between must not be replaced.
+pub(crate) fn tap(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<Command> {
+    let target = format!("%{pane}");
+    let taken = format!("display-message -p {}", framing.record(TAKEN, &[]));
+    // With -I tmux notices when the program ends, not only when the pane writes next. Nothing can come back on it: the
+    // program's output goes nowhere.
+    let open = [b"pipe-pane -IO -t ", target.as_bytes(), b" ", &quoted(&unexpanded(&shell(argv)))].concat();
+    let choice = Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg("#{pane_pipe}");
+    vec![choice.arg(taken).arg(OsString::from_vec(open))]
+}
+
+pub(crate) fn was_taken(framing: &Framing, answer: &[u8]) -> bool {
+    !framing.records(TAKEN, answer).is_empty()
+}
+
+/// A line for `sh` that becomes this program, and says nothing.
+fn shell(argv: &[OsString]) -> Vec<u8> {
+    let words: Vec<Vec<u8>> = argv.iter().map(|word| quoted(word.as_bytes())).collect();
+    [b"exec ".as_slice(), &words.join(&b' '), b" >/dev/null"].concat()
+}
+
+/// A word, for `sh` as for tmux.
+fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'\''];
+    for byte in word {
+        match byte {
+            b'\'' => quoted.extend_from_slice(br"'\''"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
+}
+
+/// tmux takes the line for a format, and for a time's.
+fn unexpanded(line: &[u8]) -> Vec<u8> {
+    line.iter().flat_map(|byte| if matches!(byte, b'#' | b'%') { vec![*byte; 2] } else { vec![*byte] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_kept_whole() {
+        let line = shell(&["/a b/it's".into(), "$(x)".into()]);
+        assert_eq!(String::from_utf8_lossy(&line), r"exec '/a b/it'\''s' '$(x)' >/dev/null");
+        assert_eq!(unexpanded(b"50% #{x}"), b"50%% ##{x}");
+    }
+}
