@@ -87,7 +87,8 @@ pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxErr
         return Err(TmuxError::Unreadable("the answer is not complete".into()));
     };
     let server = parse_server(server).ok_or_else(|| TmuxError::Unreadable("no pid and start time".into()))?;
-    let rows = framing.records(PANE, answer).iter().map(|fields| parse_row(fields)).collect::<Result<_, _>>()?;
+    let rows = framing.records(PANE, answer).into_iter().filter(|fields| !is_nobody(fields));
+    let rows = rows.map(|fields| parse_row(&fields)).collect::<Result<_, _>>()?;
     Ok(Listing { server, rows })
 }
 
@@ -98,6 +99,11 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerFacts> {
         start_time: std::str::from_utf8(start_time).ok()?.parse().ok()?,
         version: String::from_utf8_lossy(version).into_owned(),
     })
+}
+
+/// How tmux describes a pane that is gone: it succeeds, and every field is empty.
+fn is_nobody(fields: &[&[u8]]) -> bool {
+    fields.iter().all(|field| field.is_empty())
 }
 
 fn parse_row(fields: &[&[u8]]) -> Result<PaneRow, TmuxError> {
@@ -189,6 +195,17 @@ mod tests {
         assert_eq!((row.session, row.window, row.pane, row.pid), (1, 2, 3, 42));
         assert_eq!((row.session_name.as_slice(), row.title.as_slice()), (&b"work"[..], &b"a title"[..]));
         assert_eq!(row.dead, None);
+    }
+
+    #[test]
+    fn nobody_is_left_out_and_half_a_pane_is_refused() {
+        let framing = Framing::fresh();
+        let server = Some(["9", "1", "3.3a"]);
+        let listing = parse(&framing, &answer(&framing, &[[""; 13], ROW], server)).expect("whole");
+        assert_eq!(listing.rows.len(), 1);
+        let mut half = ROW;
+        half[2] = "";
+        assert!(parse(&framing, &answer(&framing, &[half], server)).is_err());
     }
 
     #[test]
