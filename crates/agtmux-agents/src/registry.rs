@@ -127,6 +127,11 @@ impl Registry {
         self.manifests.iter().map(Adapter::of)
     }
 
+    /// Whether its rules were seen to be right on the agent itself.
+    pub fn is_measured(&self, agent_type: &str) -> bool {
+        self.manifest(agent_type).is_some_and(|manifest| manifest.measured)
+    }
+
     /// Whether one process may speak for several agents of this kind.
     pub fn shares_process(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.native.shared_process)

@@ -151,3 +151,16 @@ fn where_a_shell_runs_there_is_no_agent() {
         format!("{}\nPane is dead (status 0, Sun Nov 15 06:52:49 2026)\n", claude("● hello", "", "? for shortcuts"));
     assert_eq!(judged("claude", None, &dead).rule.as_deref(), Some("process"));
 }
+
+#[test]
+fn what_may_be_a_question_of_aider_is_not_its_work() {
+    let turn = |below: &str| format!("{RULE}\ndiff> do it\n\n{below}\n");
+    for asked in ["Run shell command? (Y)es/(N)o [Yes]: y", "Enter a name:", "Shall it be so?", "      /clear  /code"] {
+        assert_eq!(judged("aider", None, &turn(asked)).state, State::Unknown, "{asked}");
+    }
+    assert_eq!(judged("aider", None, &turn("An answer begins")).state, State::Running);
+    let stopped = format!("{}{RULE}\ndiff> \n", turn("^C\n\nAn answer begins"));
+    assert_eq!(judged("aider", None, &stopped).state, State::Idle, "what was stopped is not completed");
+    let typed = format!("{}{RULE}\ndiff> next\n", turn("Yes.\n\nTokens: 2k sent, 2 received."));
+    assert_eq!(judged("aider", None, &typed).state, State::Unknown, "it may have been sent already");
+}

@@ -11,8 +11,10 @@ use tokio::sync::watch;
 
 use crate::view::{Shift, View};
 
-/// How many events are kept for readers that are behind. One that is further behind starts over.
+/// How many events are kept for readers that are behind, and how many bytes of them. One that is further behind starts
+/// over.
 const KEPT_EVENTS: usize = 8192;
+const KEPT_BYTES: usize = 16 << 20;
 /// What shifts more than this at once, as a server with hundreds of panes that is found, is not kept at all: to start over
 /// costs a reader no more than to read it.
 const MOST_AT_ONCE: usize = 256;
@@ -27,6 +29,7 @@ pub(crate) struct Shared {
 pub(crate) struct Inner {
     pub(crate) view: View,
     recent: VecDeque<Arc<Published>>,
+    recent_bytes: usize,
     seq: u64,
     /// Nothing was published before this number in this life.
     began_at: u64,
@@ -51,10 +54,8 @@ pub(crate) enum Since {
 
 impl Shared {
     pub(crate) fn new(view: View, seq: u64) -> Self {
-        Self {
-            inner: RwLock::new(Inner { view, recent: VecDeque::new(), seq, began_at: seq, dropped_up_to: 0 }),
-            latest: watch::Sender::new(seq),
-        }
+        let inner = Inner { view, recent: VecDeque::new(), recent_bytes: 0, seq, began_at: seq, dropped_up_to: 0 };
+        Self { inner: RwLock::new(inner), latest: watch::Sender::new(seq) }
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
@@ -71,7 +72,12 @@ impl Shared {
         if shifts.len() > MOST_AT_ONCE {
             inner.start_over(shifts.len());
         } else {
-            shifts.into_iter().for_each(|(kind, item)| inner.keep(now, kind, item));
+            for (kind, item) in shifts {
+                inner.seq += 1;
+                let event = event(inner.seq, now, kind, item);
+                let frame = frame(&event, true);
+                inner.keep(Published { event, frame });
+            }
         }
         let seq = inner.seq;
         drop(inner);
@@ -85,27 +91,27 @@ impl Shared {
 }
 
 impl Inner {
-    fn keep(&mut self, now: Timestamp, kind: EventKind, item: Item) {
-        self.seq += 1;
-        let event = event(self.seq, now, kind, item);
-        let frame = frame(&event, true);
-        self.recent.push_back(Arc::new(Published { event, frame }));
-        if self.recent.len() > KEPT_EVENTS
-            && let Some(dropped) = self.recent.pop_front()
-        {
-            self.dropped_up_to = dropped.event.seq;
-        }
-    }
-
     /// Numbers are used up all the same: no reader may take what it has for what there is.
     fn start_over(&mut self, shifts: usize) {
         self.seq += shifts as u64;
         self.recent = VecDeque::new();
+        self.recent_bytes = 0;
         self.dropped_up_to = self.seq;
     }
 
     pub(crate) fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// The oldest make room; the newest is kept in any case.
+    fn keep(&mut self, published: Published) {
+        self.recent_bytes += published.frame.len();
+        self.recent.push_back(Arc::new(published));
+        while self.recent.len() > 1 && (self.recent.len() > KEPT_EVENTS || self.recent_bytes > KEPT_BYTES) {
+            let Some(dropped) = self.recent.pop_front() else { return };
+            self.recent_bytes -= dropped.frame.len();
+            self.dropped_up_to = dropped.event.seq;
+        }
     }
 
     pub(crate) fn since(&self, seq: u64) -> Since {
@@ -176,5 +182,39 @@ mod tests {
         assert_eq!(told_since(&shared, second), Some(0), "one that has read everything has");
         shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(2));
         assert_eq!(told_since(&shared, second), Some(2));
+    }
+
+    fn published(seq: u64, bytes: usize) -> Published {
+        let event = WatchEvent {
+            schema_version: SCHEMA_VERSION,
+            seq,
+            at: Timestamp::UNIX_EPOCH,
+            kind: EventKind::Upsert,
+            scope: Scope::Panes,
+            item: None,
+        };
+        Published { event, frame: Bytes::from(vec![b' '; bytes]) }
+    }
+
+    /// The number of the first event that is still kept after this many of this size.
+    fn first_kept(events: u64, bytes: usize) -> Option<u64> {
+        let shared = Shared::new(View::default(), 0);
+        let mut inner = shared.inner.write().unwrap_or_else(PoisonError::into_inner);
+        for seq in 1..=events {
+            inner.seq = seq;
+            inner.keep(published(seq, bytes));
+        }
+        let first = inner.recent.front()?.event.seq;
+        assert!(matches!(inner.since(first - 1), Since::Events(kept) if kept.len() == inner.recent.len()));
+        assert!(first == 1 || matches!(inner.since(first - 2), Since::TooOld));
+        Some(first)
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_by_number_and_by_size() {
+        assert_eq!(first_kept(8192, 100), Some(1));
+        assert_eq!(first_kept(8200, 100), Some(9), "the oldest go when there are too many");
+        assert_eq!(first_kept(20, 1 << 20), Some(5), "or when they are too large");
+        assert_eq!(first_kept(3, KEPT_BYTES + 1), Some(3), "but never the newest");
     }
 }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::paths::private_dir;
 use agtmux_api::wire::EventIn;
-use agtmux_tmux::platform::{self, Options, Platform, Signal, Token};
+use agtmux_tmux::platform::{self, Options, Platform, Token};
 use tokio::time::timeout;
 
 use crate::engine::{EngineHandle, Incoming};
@@ -45,8 +46,8 @@ impl Spool {
 
     /// Runs until the daemon stops.
     pub(crate) async fn run(self) {
-        match self.watch() {
-            Ok(watching) => self.follow(watching).await,
+        match platform::open(Options { pty_events: false, force_portable: false }) {
+            Ok(platform) => self.follow(platform).await,
             Err(error) => {
                 tracing::warn!(%error, "the spool cannot be watched; what is in it now is read once");
                 self.take_all().await;
@@ -54,16 +55,17 @@ impl Spool {
         }
     }
 
-    fn watch(&self) -> io::Result<Platform> {
-        let platform = platform::open(Options { pty_events: false, force_portable: false })?;
-        platform.watcher.watch_dir(WATCH, &self.dir)?;
-        Ok(platform)
-    }
-
     async fn follow(&self, mut platform: Platform) {
+        let mut warned = false;
         loop {
-            let all = self.take_all().await;
-            let signal = if all {
+            // Before it is read: what comes after that is told of.
+            let watched = self.watch(&platform);
+            if let Err(error) = &watched
+                && !std::mem::replace(&mut warned, true)
+            {
+                tracing::warn!(%error, "the spool cannot be watched; it is looked into now and then");
+            }
+            let signal = if self.take_all().await && watched.is_ok() {
                 platform.signals.recv().await
             } else {
                 match timeout(TRY_AGAIN, platform.signals.recv()).await {
@@ -71,12 +73,16 @@ impl Spool {
                     Err(_) => continue,
                 }
             };
-            let Some(signal) = signal else { return };
-            // A directory that was replaced is watched anew. One that is gone is made again at the next start.
-            if matches!(signal, Signal::DirChanged(_) | Signal::Overflow) {
-                let _ = platform.watcher.watch_dir(WATCH, &self.dir);
+            if signal.is_none() {
+                return;
             }
         }
+    }
+
+    /// A directory that is gone is made again, and one that was replaced is watched anew.
+    fn watch(&self, platform: &Platform) -> io::Result<()> {
+        private_dir(&self.dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
+        platform.watcher.watch_dir(WATCH, &self.dir)
     }
 
     /// The oldest first, one after the other. False when something had to be left for later.

@@ -85,6 +85,18 @@ fn it_calls_the_shell_and_closes_after_the_result() {
 }
 
 #[test]
+fn it_writes_down_what_an_agent_without_tools_shall_run() {
+    let model = MockModel::new();
+    let mut body = chat("RUN touch wanted");
+    body["tools"] = json!([]);
+    assert!(!post(&model, "/v1/chat/completions", &body).contains("wanted"), "that is none of the conversation");
+    body["model"] = json!("mock-no-tools");
+    let answer = post(&model, "/v1/chat/completions", &body);
+    assert!(answer.contains("```bash\\ntouch wanted") && !answer.contains("tool_calls"), "{answer}");
+    assert!(model.asked("RUN touch").is_some_and(|request| !request.side));
+}
+
+#[test]
 fn it_fails_and_breaks_off_when_told_to() {
     let model = MockModel::new();
     for (path, body) in everywhere("FAIL 529") {

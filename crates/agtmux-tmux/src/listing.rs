@@ -92,7 +92,9 @@ pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxErr
     let mut rows = Vec::new();
     for (window, body) in framing.groups(WINDOW, answer) {
         for pane in framing.records(PANE, body) {
-            rows.push(parse_row(&window, &pane)?);
+            if !is_nobody(&window, &pane) {
+                rows.push(parse_row(&window, &pane)?);
+            }
         }
     }
     Ok(Listing { server, rows })
@@ -105,6 +107,11 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerFacts> {
         start_time: std::str::from_utf8(start_time).ok()?.parse().ok()?,
         version: String::from_utf8_lossy(version).into_owned(),
     })
+}
+
+/// How tmux describes a pane that is gone: it succeeds, and every field is empty.
+fn is_nobody(window: &[&[u8]], pane: &[&[u8]]) -> bool {
+    window.iter().chain(pane).all(|field| field.is_empty())
 }
 
 fn parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Result<PaneRow, TmuxError> {
@@ -198,6 +205,17 @@ mod tests {
         let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
         let places: Vec<_> = listing.rows.iter().map(|row| (row.session, row.window, row.pane)).collect();
         assert_eq!(places, [(1, 2, 3), (1, 2, 4), (5, 2, 3), (5, 2, 4)]);
+    }
+
+    #[test]
+    fn nobody_is_left_out_and_half_a_pane_is_refused() {
+        let framing = Framing::fresh();
+        let windows: [([&str; 5], Panes<'_>); 2] = [([""; 5], &[[""; 8]]), (EDIT, &[FIRST])];
+        let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
+        assert_eq!(listing.rows.len(), 1);
+        let mut half = FIRST;
+        half[0] = "";
+        assert!(parse(&framing, &answer(&framing, &[(EDIT, &[half])], SERVED)).is_err());
     }
 
     #[test]

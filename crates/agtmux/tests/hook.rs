@@ -236,6 +236,27 @@ fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
     wait_until("the late one to be delivered", SOON, || left(&world) == 0);
 }
 
+/// Whoever tidies up may take it for rubbish; the next hook that cannot deliver makes it again, or the daemon does.
+#[test]
+fn a_spool_that_was_removed_is_watched_again() {
+    let (world, _server) = world_with_agent();
+    start(&world);
+    let spool = world.state_dir().join("spool");
+    for round in 0..3 {
+        fs::remove_dir_all(&spool).expect("it is there");
+        wait_until("the spool", SOON, || spool.is_dir());
+        let event = json!({"source": "hook", "agent_type": "claude", "pane": "%0", "event_type": format!("Round{round}"),
+            "dedupe_key": format!("round-{round}"), "payload": {}});
+        let draft = spool.join(".draft.tmp");
+        fs::write(&draft, event.to_string()).expect("written");
+        let kept = spool.join(format!("{round:020}-kept.json"));
+        fs::rename(draft, &kept).expect("renamed");
+        wait_until("the event to be taken", SOON, || !kept.exists());
+        let types: Vec<String> = rows(&world).into_iter().map(|row| row.event_type).collect();
+        assert!(types.contains(&format!("Round{round}")), "{types:?}");
+    }
+}
+
 #[test]
 fn the_spool_has_an_end() {
     let world = world();

@@ -263,3 +263,22 @@ fn text_is_right_without_a_utf8_locale() {
         assert!(table.contains("invalid \\xff\\xfe"), "{table}");
     }
 }
+
+/// tmux takes `work` for `work-prod` where there is no `work`.
+#[test]
+fn a_name_that_begins_like_another_is_not_it() {
+    let hostile = Hostile::new("default", "C.UTF-8");
+    for name in ["work", "work-prod"] {
+        hostile.settle(name.as_bytes(), name.as_bytes());
+    }
+    let within = |session: &str| {
+        let listing = run(&mut hostile.agtmux(&["list", "panes", "--all", "--session", session, "--json"])).json();
+        items(&listing).iter().map(|item| item["title"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    wait_for("both", SOON, || if items(&hostile.list("panes")).len() == 2 { Ok(()) } else { Err(()) });
+    wait_for("its title", SOON, || if within("work") == ["work"] { Ok(()) } else { Err(within("work")) });
+    hostile.server.run(&["kill-session", "-t", "=work"]);
+    wait_for("one less", SOON, || if items(&hostile.list("panes")).len() == 1 { Ok(()) } else { Err(()) });
+    assert_eq!(within("work"), Vec::<String>::new());
+    assert_eq!(within("work-prod"), ["work-prod"]);
+}

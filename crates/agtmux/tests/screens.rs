@@ -128,6 +128,39 @@ fn a_title_tells_of_a_turn_that_the_screen_does_not_show() {
     codex.becomes("idle");
 }
 
+/// No hook of Cursor's tells that it asks; its screens are made by hand from what is written about it.
+#[test]
+fn what_was_only_read_about_an_agent_has_less_confidence() {
+    let cursor = Agent::start_as("cursor", |world| world.stand_in("cursor-agent"));
+    let session = |more: Value| {
+        let mut payload = json!({"conversation_id": "c"});
+        payload.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        payload
+    };
+    let becomes = |state: &str| {
+        let item = cursor.becomes(state);
+        assert_eq!(item["confidence"], "medium", "{item}");
+        item
+    };
+    cursor.draws("", "  → Plan, search, build anything\n\n  Run Everything\n".as_bytes());
+    becomes("idle");
+    cursor.hook("beforeSubmitPrompt", &session(json!({"prompt": "go"})));
+    assert!(becomes("running")["agent_id"].is_string());
+    cursor.hook("preToolUse", &session(json!({"tool_name": "Shell"})));
+    let asks = "  $ touch a\r\n\r\n  Run this command?\r\n\r\n   → Run (once) (y)\r\n     Skip (esc or n)\r\n";
+    cursor.draws("", asks.as_bytes());
+    assert_eq!(becomes("waiting_approval")["dialog"]["question"], "Run this command?");
+    let works = "  ⬢ Thinking\r\n\r\n  → Add a follow-up      ctrl+c to stop\r\n";
+    cursor.draws("", works.as_bytes());
+    becomes("running");
+    cursor.hook("stop", &session(json!({"status": "completed"})));
+    cursor.draws("", "  Done.\r\n\r\n  → Add a follow-up\r\n".as_bytes());
+    becomes("completed");
+    cursor.hook("beforeSubmitPrompt", &session(json!({"prompt": "again"})));
+    cursor.hook("stop", &session(json!({"status": "error"})));
+    becomes("error");
+}
+
 #[test]
 fn a_status_file_tells_at_once() {
     let claude = Agent::start("claude");

@@ -16,6 +16,7 @@ const CLAUDE: &str = ".claude/settings.json";
 const GEMINI: &str = ".gemini/settings.json";
 const CODEX_HOOKS: &str = ".codex/hooks.json";
 const CODEX_CONFIG: &str = ".codex/config.toml";
+const CURSOR: &str = ".cursor/hooks.json";
 
 fn file(world: &World, name: &str) -> PathBuf {
     world.home().join(name)
@@ -69,7 +70,7 @@ const ODD: [&str; 9] = [
 fn install_and_uninstall_give_back_the_same_bytes() {
     for text in ODD {
         let world = world();
-        let files = [CLAUDE, GEMINI, CODEX_HOOKS].map(|name| put(&world, name, text));
+        let files = [CLAUDE, GEMINI, CODEX_HOOKS, CURSOR].map(|name| put(&world, name, text));
         let config = put(&world, CODEX_CONFIG, "# mine\r\nmodel = 'x' # y\r\n\r\n[features]\r\na = true");
         let before = read(&config);
         done(&world, &["--yes"]);
@@ -93,11 +94,11 @@ fn install_and_uninstall_give_back_the_same_bytes() {
 #[test]
 fn files_that_were_not_there_are_gone_again() {
     let world = world();
-    for dir in [".claude", ".codex", ".gemini"] {
+    for dir in [".claude", ".codex", ".cursor", ".gemini"] {
         fs::create_dir(file(&world, dir)).expect("made");
     }
     done(&world, &["--yes"]);
-    let made = [CLAUDE, GEMINI, CODEX_HOOKS, CODEX_CONFIG].map(|name| file(&world, name));
+    let made = [CLAUDE, GEMINI, CODEX_HOOKS, CODEX_CONFIG, CURSOR].map(|name| file(&world, name));
     let settings: Value = serde_json::from_str(&read(&made[0])).expect("JSON");
     let entry = &settings["hooks"]["PermissionRequest"][0]["hooks"][0];
     assert_eq!(entry["type"], "command");
@@ -111,6 +112,10 @@ fn files_that_were_not_there_are_gone_again() {
         read(&made[3]),
         format!("notify = [\"{}\", \"hook\", \"codex\", \"notify\"]\n", env!("CARGO_BIN_EXE_agtmux"))
     );
+    let cursor: Value = serde_json::from_str(&read(&made[4])).expect("JSON");
+    assert_eq!((&cursor["version"], cursor["hooks"].as_object().map(serde_json::Map::len)), (&1.into(), Some(5)));
+    let entry = serde_json::json!([{"command": format!("'{}' hook cursor stop", env!("CARGO_BIN_EXE_agtmux"))}]);
+    assert_eq!(cursor["hooks"]["stop"], entry, "no groups, and nothing that it might not know");
     done(&world, &["--uninstall", "--yes"]);
     for path in made {
         assert!(!path.exists(), "{}", path.display());
@@ -130,6 +135,38 @@ fn what_the_user_did_in_between_stays() {
     done(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&claude), "{\n  \"model\": \"haiku\", // cheaper\n  \"new\": [ ]\n}\n");
     assert_eq!(read(&config), "model = 'x'\n");
+}
+
+/// One event of a name that it does not know would make Cursor ignore the whole file, the user's own hooks included.
+#[test]
+fn cursors_own_hooks_stay_and_its_version_is_kept() {
+    const KNOWN: [&str; 5] = ["beforeSubmitPrompt", "preToolUse", "afterAgentResponse", "stop", "sessionEnd"];
+    for (text, version) in [
+        (
+            "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [\n      { \"command\": \"./mine.sh\" }\n    ]\n  }\n}\n",
+            1,
+        ),
+        ("{\"version\":1,\"hooks\":{\"afterFileEdit\":[{\"command\":\"fmt\",\"timeout\":30}],\"stop\":[]}}", 1),
+        ("{ \"hooks\": { \"stop\": [ { \"command\": \"x\" } ] } }", 1),
+        ("{ \"version\": 2 }", 2),
+    ] {
+        let world = world();
+        let hooks = put(&world, CURSOR, text);
+        done(&world, &["--yes", "--agent", "cursor"]);
+        let now: Value = serde_json::from_str(&read(&hooks)).expect("JSON");
+        assert_eq!(now["version"], version);
+        for event in KNOWN {
+            let entries = now["hooks"][event].as_array().unwrap_or_else(|| panic!("no {event} in {now}"));
+            let ours = |entry: &Value| entry["command"].as_str().is_some_and(|line| line.contains("hook cursor"));
+            assert_eq!(entries.iter().filter(|entry| ours(entry)).count(), 1, "{event} in {now}");
+            let theirs = text.contains(&format!("\"{event}\": [")) && !text.contains("\"stop\":[]");
+            assert_eq!(entries.iter().any(|entry| !ours(entry)), theirs, "{event} in {now}");
+        }
+        let events = now["hooks"].as_object().expect("hooks").keys();
+        assert!(events.clone().all(|event| KNOWN.contains(&event.as_str()) || text.contains(event.as_str())), "{now}");
+        done(&world, &["--uninstall", "--yes"]);
+        assert_eq!(read(&hooks), text);
+    }
 }
 
 #[test]

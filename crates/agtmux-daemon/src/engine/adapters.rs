@@ -158,6 +158,7 @@ impl Engine {
         // What is on screen is of the one who lived there when the look began.
         let runtime = self.runtime_of(&pane, seen.process).filter(|runtime| same_server && self.listens_to(runtime));
         let Some(runtime) = runtime else { return };
+        let measured = self.states.agent_type(&runtime).is_none_or(|kind| self.registry.is_measured(kind.as_str()));
         for Sight { source, stand, conclusive, settled, as_of, rule, excerpt, dialog } in seen.sights {
             let statement = Statement {
                 source,
@@ -169,7 +170,7 @@ impl Engine {
                 order: made_here(seen.began, step.now),
                 rule,
                 excerpt,
-                tentative: false,
+                tentative: !measured,
                 dialog: dialog.map(Box::new),
             };
             self.hear_if_news(&runtime, statement, step);

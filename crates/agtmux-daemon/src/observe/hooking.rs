@@ -1,22 +1,26 @@
 //! Our hooks in one server.
 
 use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use agtmux_api::paths::private_dir;
 use agtmux_core::ids::ServerKey;
 use agtmux_tmux::TmuxServer;
 use agtmux_tmux::hooks::{FILE_SUFFIX, Hooks};
 
 use super::Senses;
-use super::switchboard::{Notice, Notices, Watch};
+use super::switchboard::{Notice, Notices, Switchboard, Watch};
 
 pub(super) struct Hooking {
     hooks: Hooks,
     hint_file: PathBuf,
     _watch: Watch,
+    board: Arc<Switchboard>,
+    to: Notices,
     /// The sessions for which the hooks were last checked.
     sessions: Vec<u32>,
     checked_at: Option<Instant>,
@@ -37,12 +41,18 @@ impl Hooking {
             tracing::warn!(path = %hint_file.display(), "no hooks: this path cannot stand in a tmux command");
             return None;
         };
-        let made = OpenOptions::new().append(true).create(true).mode(0o600).open(&hint_file);
-        let made = made.inspect_err(|error| tracing::warn!(%error, "no hooks: their file cannot be made"));
-        drop(made.ok()?);
-        let watch = senses.switchboard.file(&hint_file, to, Notice::Hooked);
-        let watch = watch.inspect_err(|error| tracing::warn!(%error, "no hooks: their file cannot be watched"));
-        Some(Self { hooks, hint_file, _watch: watch.ok()?, sessions: Vec::new(), checked_at: None, installed: false })
+        let watch = watch_file(&hint_file, &senses.switchboard, to);
+        let watch = watch.inspect_err(|error| tracing::warn!(%error, "no hooks: their file cannot be watched")).ok()?;
+        Some(Self {
+            hooks,
+            hint_file,
+            _watch: watch,
+            board: senses.switchboard.clone(),
+            to: to.clone(),
+            sessions: Vec::new(),
+            checked_at: None,
+            installed: false,
+        })
     }
 
     pub(super) fn installed(&self) -> bool {
@@ -52,16 +62,24 @@ impl Hooking {
     /// A new server has none of our hooks, and a new session may hide them. Says whether they were not there yet: what
     /// happened before has left no note.
     pub(super) async fn check(&mut self, tmux: &TmuxServer, sessions: Vec<u32>, new_server: bool) -> bool {
+        let file_stayed = match self.keep_file() {
+            Ok(stayed) => stayed,
+            Err(error) => {
+                self.installed = false;
+                tracing::warn!(%error, "hooks are of no use: their file is gone and cannot be made again");
+                return false;
+            }
+        };
         let recent = self.checked_at.is_some_and(|at| at.elapsed() < CHECK_AGAIN);
         let were_there = self.installed && !new_server;
         if were_there && recent && sessions == self.sessions {
-            return false;
+            return !file_stayed;
         }
         self.checked_at = Some(Instant::now());
         match self.hooks.install(tmux).await {
             Ok(()) => {
                 (self.installed, self.sessions) = (true, sessions);
-                !were_there
+                !were_there || !file_stayed
             }
             Err(error) => {
                 self.installed = false;
@@ -69,6 +87,15 @@ impl Hooking {
                 false
             }
         }
+    }
+
+    /// Whoever tidies up may take the file away under us. Says whether it was still there.
+    fn keep_file(&mut self) -> io::Result<bool> {
+        if self.hint_file.exists() {
+            return Ok(true);
+        }
+        self._watch = watch_file(&self.hint_file, &self.board, &self.to)?;
+        Ok(false)
     }
 
     /// The server is gone, and our hooks with it.
@@ -84,6 +111,15 @@ impl Hooking {
         }
         let _ = std::fs::remove_file(&self.hint_file);
     }
+}
+
+/// Makes the file of the hooks, and tells of whoever opens it from now on.
+fn watch_file(hint_file: &Path, board: &Arc<Switchboard>, to: &Notices) -> io::Result<Watch> {
+    if let Some(dir) = hint_file.parent() {
+        private_dir(dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
+    }
+    drop(OpenOptions::new().append(true).create(true).mode(0o600).open(hint_file)?);
+    board.file(hint_file, to, Notice::Hooked)
 }
 
 /// The same for the same server after a restart, and only plain characters.

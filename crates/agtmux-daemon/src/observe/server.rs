@@ -53,6 +53,10 @@ pub(super) struct ServerObserver {
     may_have_run: bool,
     /// When a pane was last seen writing.
     written_at: Option<Instant>,
+    /// Some of its panes are kept though nobody lives in them.
+    has_dead_panes: bool,
+    /// When to find out whether a terminal that came somewhere is one of this server's.
+    terminal_check_at: Option<Instant>,
     report: watch::Sender<Option<ServerHealth>>,
 }
 
@@ -109,6 +113,8 @@ impl ServerObserver {
             looked: false,
             may_have_run: false,
             written_at: None,
+            has_dead_panes: false,
+            terminal_check_at: None,
             report,
         };
         (observer, handle, reports)
@@ -143,7 +149,7 @@ impl ServerObserver {
         let look = self.panes.urgent_at();
         // While it cannot be asked its screens are no reason to wake up.
         let screens = self.agents.wake_at().filter(|_| !self.silent && self.life.is_some());
-        [count, look, screens].into_iter().flatten().fold(self.pace.wake_at(), Instant::min)
+        [count, look, screens, self.terminal_check_at].into_iter().flatten().fold(self.pace.wake_at(), Instant::min)
     }
 
     /// Takes in a notice and all that wait behind it. Says whether one of them was the last.
@@ -197,6 +203,10 @@ impl ServerObserver {
                 if !self.hooked() && self.has_run() {
                     self.pace.want_list();
                 }
+                // No hook tells of a dead pane in which something is started again; its new terminal does.
+                if self.has_dead_panes {
+                    self.terminal_check_at.get_or_insert(now + SEE_OFF);
+                }
             }
             Notice::Output(_) | Notice::Retire => {}
         }
@@ -212,6 +222,7 @@ impl ServerObserver {
 
     async fn work(&mut self) -> Fate {
         let now = Instant::now();
+        self.check_terminals(now);
         self.count_runs(now);
         let ticked = self.pace.tick(now);
         if ticked && self.tick(now).await {
@@ -270,6 +281,16 @@ impl ServerObserver {
         }
     }
 
+    /// A server that has not run has no new terminal. One that made it is asleep again by now.
+    fn check_terminals(&mut self, now: Instant) {
+        if self.terminal_check_at.is_some_and(|at| at <= now) {
+            self.terminal_check_at = None;
+            if self.may_have_run || self.is_being_seen_off() || self.has_run() {
+                self.pace.want_list();
+            }
+        }
+    }
+
     fn asked(&mut self) {
         if let Some(life) = &mut self.life {
             life.count_runs_at = Some(Instant::now() + SEE_OFF);
@@ -315,6 +336,7 @@ impl ServerObserver {
         sessions.sort_unstable();
         sessions.dedup();
         let rows: Vec<_> = listing.rows.into_iter().map(convert::row).collect();
+        self.has_dead_panes = rows.iter().any(|row| row.dead.is_some());
         let senses = self.senses.clone();
         self.panes.follow(&rows, &senses.switchboard, senses.processes.as_ref(), &self.own_notices, Instant::now());
         self.agents.follow(&self.panes, &senses, Instant::now());

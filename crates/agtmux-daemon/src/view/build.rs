@@ -149,6 +149,10 @@ fn hint(code: OutageCode, pid: u32) -> String {
         OutageCode::ServerNotResponding => {
             format!("see what it does with `ps -o stat,wchan,args -p {pid}`; `kill -CONT {pid}` wakes a stopped one")
         }
-        OutageCode::ListingFailed => "run `tmux list-panes -a` yourself to see what it says".into(),
+        OutageCode::ListingFailed => {
+            "run `tmux list-panes -a` yourself to see what it says; a server that another tmux \
+            started wants that one as tmux.program in the configuration"
+                .into()
+        }
     }
 }

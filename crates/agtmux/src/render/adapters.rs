@@ -39,7 +39,7 @@ fn health(item: &AdapterItem) -> Cell {
 
 fn evidence(item: &AdapterItem) -> String {
     let sources: Vec<&str> = item.sources.iter().map(|source| source.as_str()).collect();
-    let doubt = if item.measured { "" } else { " (rules from its documentation only)" };
+    let doubt = if item.measured { "" } else { " (from its documentation only: medium confidence)" };
     sources.join(", ") + doubt
 }
 

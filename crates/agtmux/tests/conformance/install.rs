@@ -1,4 +1,4 @@
-//! The real command line agents, from npm, in a cache that runs share.
+//! The real command line agents, from npm or PyPI, in a cache that runs share.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -9,35 +9,68 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::until;
 
+#[path = "install_pypi.rs"]
+mod pypi;
+
 /// The largest has 436 MB.
 const INSTALL: Duration = Duration::from_secs(240);
 const LOOK_UP: Duration = Duration::from_secs(30);
 
+/// For agents that do not run on the oldest node that is still in use.
+const NEWER_NODE: (&str, &str) = ("node", "22.23.3");
+
 #[derive(Debug, Clone)]
 pub(crate) struct Installed {
     pub(crate) version: String,
-    /// Where its program is.
-    pub(crate) programs: PathBuf,
-    /// Whether npm was asked for it in this run.
+    /// Where its programs are, as they should stand on PATH.
+    pub(crate) programs: Vec<PathBuf>,
+    /// Whether it was fetched in this run.
     pub(crate) fetched: bool,
 }
 
+/// Where packages come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Registry {
+    Npm,
+    PyPi,
+}
+
 /// This version of this package, fetched if it is not there. The error says why there is none.
-pub(crate) fn install(package: &str, version: &str) -> Result<Installed, String> {
+pub(crate) fn install(registry: Registry, package: &str, version: &str) -> Result<Installed, String> {
     let cache = cache()?;
     let place = cache.join(format!("{package}@{version}"));
     fs::create_dir_all(place.parent().unwrap_or(&cache)).map_err(|error| format!("{}: {error}", cache.display()))?;
     // Tests that run side by side want the same packages: one fetches, the others wait for it.
     let _turn = take_turn(&cache, package)?;
-    let fetched = !place.is_dir();
-    if fetched {
-        fetch(&cache, &place, &format!("{package}@{version}"))?;
+    let (fetched, programs) = match registry {
+        Registry::Npm => {
+            let fetched = !place.is_dir();
+            if fetched {
+                fetch(&cache, &place, &format!("{package}@{version}"))?;
+            }
+            (fetched, place.join("node_modules/.bin"))
+        }
+        Registry::PyPi => (pypi::provide(&place, package, version)?, place.join("bin")),
+    };
+    Ok(Installed { version: version.to_owned(), programs: vec![programs], fetched })
+}
+
+impl Installed {
+    /// With a node in front of the machine's own.
+    pub(crate) fn with_newer_node(mut self) -> Result<Self, String> {
+        let (package, version) = NEWER_NODE;
+        let node = install(Registry::Npm, package, version)?;
+        self.fetched |= node.fetched;
+        self.programs.splice(..0, node.programs);
+        Ok(self)
     }
-    Ok(Installed { version: version.to_owned(), programs: place.join("node_modules/.bin"), fetched })
 }
 
 /// The newest version that there is.
-pub(crate) fn newest(package: &str) -> Result<String, String> {
+pub(crate) fn newest(registry: Registry, package: &str) -> Result<String, String> {
+    if registry == Registry::PyPi {
+        return pypi::newest(package);
+    }
     let said = run_npm(&["view", package, "version"], LOOK_UP)?;
     // Among the warnings that npm may have about its own settings.
     let is_version = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
@@ -80,17 +113,21 @@ fn fetch(cache: &Path, place: &Path, what: &str) -> Result<(), String> {
 fn run_npm(args: &[&str], deadline: Duration) -> Result<String, String> {
     let mut command = Command::new("npm");
     // Where there is no network, that must be known soon: npm would try again for a minute.
-    command.args(args).args(["--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=3000"]).stdin(Stdio::null());
+    command.args(args).args(["--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=3000"]);
+    let name = format!("npm {} {}", args.first().unwrap_or(&""), args.last().unwrap_or(&""));
+    run(&mut command, &name, deadline)
+}
+
+fn run(command: &mut Command, name: &str, deadline: Duration) -> Result<String, String> {
     let output = tempfile::tempfile().map_err(|error| error.to_string())?;
     let share = || output.try_clone().map(Stdio::from).map_err(|error| error.to_string());
-    command.stdout(share()?).stderr(share()?);
-    let mut npm = command.spawn().map_err(|error| format!("npm cannot be started: {error}"))?;
-    let status = until(deadline, || npm.try_wait().ok().flatten());
+    command.stdin(Stdio::null()).stdout(share()?).stderr(share()?);
+    let mut child = command.spawn().map_err(|error| format!("{name} cannot be started: {error}"))?;
+    let status = until(deadline, || child.try_wait().ok().flatten());
     if status.is_none() {
         // Fails only when it has ended by now.
-        let _ = npm.kill().and_then(|()| npm.wait());
+        let _ = child.kill().and_then(|()| child.wait());
     }
-    let name = format!("npm {} {}", args.first().unwrap_or(&""), args.last().unwrap_or(&""));
     let status = status.ok_or_else(|| format!("{name} did not end within {deadline:?}"))?;
     let said = read_all(output);
     if status.success() { Ok(said) } else { Err(format!("{name}: {}", first_lines(&said))) }

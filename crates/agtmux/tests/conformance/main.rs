@@ -1,4 +1,4 @@
-//! The proof that agtmux is right about the real agents: each is installed from npm, pointed at a mock model, led through
+//! The proof that agtmux is right about the real agents: each is installed from npm or PyPI, pointed at a mock model, led through
 //! the scenes that matter, and what `agtmux watch` says meanwhile is compared with what really is so.
 //!
 //! `make test` plays the core; `make conformance` plays everything and writes `docs/conformance.md`.

@@ -8,6 +8,7 @@ pub(crate) struct Mark {
     footer_lacks: Vec<&'static str>,
     title_lacks: Vec<&'static str>,
     title_shows: Vec<&'static str>,
+    last_row: Option<&'static str>,
     /// Only these last rows that are not empty are looked at: what was said before stays on the screen.
     rows: Option<usize>,
 }
@@ -40,6 +41,12 @@ impl Mark {
         self
     }
 
+    /// The last row that is not empty is this and nothing else.
+    pub(crate) fn ends_with(mut self, row: &'static str) -> Self {
+        self.last_row = Some(row);
+        self
+    }
+
     pub(crate) fn title_shows(mut self, text: &'static str) -> Self {
         self.title_shows.push(text);
         self
@@ -63,6 +70,7 @@ impl Mark {
         self.shows.iter().all(|text| screen.contains(text))
             && !self.lacks.iter().any(|text| screen.contains(text))
             && !self.footer_lacks.iter().any(|text| footer.contains(text))
+            && self.last_row.is_none_or(|row| rows.last() == Some(&row))
             && self.title_shows.iter().all(|text| look.title.contains(text))
             && !self.title_lacks.iter().any(|text| look.title.contains(text))
     }
@@ -80,5 +88,7 @@ mod tests {
         assert!(Mark::shows("hello").lacks("API Error").in_last(2).holds(&look));
         assert!(Mark::shows("hello").title_shows("Ready").holds(&look));
         assert!(!Mark::shows("hello").title_lacks("Ready").holds(&look));
+        assert!(Mark::shows("hello").ends_with(">").holds(&look));
+        assert!(!Mark::shows("hello").ends_with("> ").holds(&look));
     }
 }

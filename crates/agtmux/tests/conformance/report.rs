@@ -43,7 +43,8 @@ fn table(text: &mut String, tried: &[Tried], outcomes: &[Outcome]) {
             scenarios.push(outcome.scenario);
         }
     }
-    let columns: Vec<(&str, Mode)> = tried.iter().flat_map(|agent| Mode::ALL.map(|mode| (agent.name, mode))).collect();
+    let columns: Vec<(&str, Mode)> =
+        tried.iter().flat_map(|agent| agent.modes.iter().map(|mode| (agent.name, *mode))).collect();
     *text += "| scene |";
     columns.iter().for_each(|(agent, mode)| *text += &format!(" {agent} {} |", mode.word()));
     *text += &format!("\n|---|{}\n", "---|".repeat(columns.len()));

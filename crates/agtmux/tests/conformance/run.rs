@@ -25,6 +25,8 @@ pub(crate) struct Tried {
     pub(crate) name: &'static str,
     pub(crate) version: String,
     pub(crate) note: String,
+    /// Those that it has.
+    pub(crate) modes: &'static [Mode],
 }
 
 /// One scenario of one agent in one mode, each in a room of its own.
@@ -40,16 +42,23 @@ pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
     let is_wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|word| word == name);
     for agent in agents::ALL.into_iter().filter(|agent| is_wanted(&options.agents, agent.name())) {
         let wanted = scenario::all().into_iter().filter(|scenario| is_wanted(&options.scenarios, scenario.name));
-        let wanted: Vec<Scenario> = wanted.filter(|scenario| scenario.is_for(agent.name())).collect();
-        let plays = options.modes.iter().flat_map(|mode| wanted.iter().map(|scenario| (*mode, scenario.clone())));
+        let wanted: Vec<Scenario> = wanted.filter(|scenario| scenario.is_for(agent)).collect();
+        let modes = agent.modes();
+        let plays = options
+            .modes
+            .iter()
+            .filter(|mode| modes.contains(mode))
+            .flat_map(|mode| wanted.iter().map(|scenario| (*mode, scenario.clone())));
         match provide(agent, options.latest) {
             Ok((installed, note)) => {
-                tried.push(Tried { name: agent.name(), version: installed.version.clone(), note });
+                let note = if modes.contains(&Mode::Hooks) { note } else { note + ", which has no hooks" };
+                tried.push(Tried { name: agent.name(), version: installed.version.clone(), note, modes });
                 let task = |(mode, scenario)| Task { agent, installed: installed.clone(), scenario, mode };
                 tasks.extend(plays.map(task));
             }
             Err(why) => {
-                tried.push(Tried { name: agent.name(), version: "not installed".into(), note: format!(": {why}") });
+                let (version, note) = ("not installed".to_owned(), format!(": {why}"));
+                tried.push(Tried { name: agent.name(), version, note, modes });
                 outcomes.extend(plays.map(|(mode, scenario)| skipped(agent.name(), scenario.name, mode, &why)));
             }
         }
@@ -68,8 +77,10 @@ pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
 
 fn provide(agent: &dyn Agent, latest: bool) -> Result<(Installed, String), String> {
     let (package, pinned) = agent.package();
-    let version = if latest { newest(package)? } else { pinned.to_owned() };
-    let installed = install(package, &version)?;
+    let registry = agent.registry();
+    let version = if latest { newest(registry, package)? } else { pinned.to_owned() };
+    let installed = install(registry, package, &version)?;
+    let installed = if agent.newer_node() { installed.with_newer_node()? } else { installed };
     let note = match (latest, version == pinned) {
         (true, true) => " (newest, and the pinned one)".to_owned(),
         (true, false) => format!(" (newest; pinned is {pinned})"),
@@ -111,7 +122,8 @@ fn take(tasks: &Mutex<VecDeque<Task>>) -> Option<Task> {
 pub(crate) fn core(agent: &str, mode: Mode) -> Result<Vec<Outcome>, String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
     let (installed, _) = provide(agent, false)?;
-    let scenarios: Vec<Scenario> = scenario::all().into_iter().filter(|scenario| scenario.core).collect();
+    let scenarios: Vec<Scenario> =
+        scenario::all().into_iter().filter(|scenario| scenario.core && scenario.is_for(agent)).collect();
     let stage = Stage::new(agent, &installed, mode, Size(120, 40), None);
     let outcomes = stage.play(&scenarios.iter().collect::<Vec<_>>());
     outcomes.iter().for_each(tell);

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::agents::{Launch, Reply, Wish};
+use super::agents::{Agent, Launch, Reply, Wish};
 use super::words::Shown::{self, Approval, Completed, Error, Gone, Idle, Input, Running};
 use super::words::{Mode, Scene};
 
@@ -67,6 +67,15 @@ pub(crate) enum Truth {
     Ended,
 }
 
+impl Truth {
+    fn scene(&self) -> Option<Scene> {
+        match self {
+            Self::Scene(scene) | Self::Answered(_, scene) => Some(*scene),
+            Self::Asked(_) | Self::File(_) | Self::Ended => None,
+        }
+    }
+}
+
 impl Step {
     pub(crate) fn accepted(&self, mode: Mode) -> Vec<Shown> {
         let more = if mode == Mode::Bare { self.or_bare } else { &[] };
@@ -75,8 +84,13 @@ impl Step {
 }
 
 impl Scenario {
-    pub(crate) fn is_for(&self, agent: &str) -> bool {
-        self.only.is_empty() || self.only.contains(&agent)
+    /// Whether the agent has all scenes of it.
+    pub(crate) fn is_for(&self, agent: &dyn Agent) -> bool {
+        let opening = matches!(self.opening, Opening::Ready(Launch::Plan)).then_some(Scene::ReadyToPlan);
+        let has = |scene: Scene| agent.mark(scene).is_some();
+        (self.only.is_empty() || self.only.contains(&agent.name()))
+            && !agent.lacks().contains(&self.name)
+            && opening.into_iter().chain(self.steps.iter().filter_map(|step| step.truth.scene())).all(has)
     }
 }
 

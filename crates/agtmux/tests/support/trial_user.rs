@@ -98,6 +98,8 @@ impl User {
                 commands.extend([vec![show, "-t", session], vec![show, "-w", "-t", session]]);
                 commands.push(vec![show, "-p", "-t", session]);
             }
+            // A client that attaches brings its own SSH_AUTH_SOCK along.
+            commands.push(vec!["show-environment", "-t", session]);
         }
         commands.into_iter().map(|command| (command.join(" "), self.answer(&command))).collect()
     }

@@ -6,16 +6,21 @@ use super::{ASKED, Frame, PURPOSE, Piece, Question, choices, joined, names, next
 use crate::model::play::data;
 use crate::model::script::Act;
 
+/// How the name of a model ends that agents ask which offer no tools: what it wants to run, it writes down. From others a
+/// request without tools is none of the conversation.
+const NO_TOOLS: &str = "no-tools";
+
 pub(super) fn question(body: &Value) -> Question {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let prompt = messages.iter().rev().find(|message| message["role"] == "user");
     let tools = names(&body["tools"], |tool| &tool["function"]["name"]);
     let has_shape = body["response_format"]["type"] == "json_schema";
+    let is_aside = tools.is_empty() && !body["model"].as_str().is_some_and(|model| model.ends_with(NO_TOOLS));
     Question {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
         prompt: prompt.map(|message| texts(&message["content"])).unwrap_or_default(),
         after_tool: messages.last().is_some_and(|message| message["role"] == "tool"),
-        side: (tools.is_empty() || has_shape).then(|| "Mock title".to_owned()),
+        side: (is_aside || has_shape).then(|| "Mock title".to_owned()),
         tools,
         begun_agent: None,
         stream: body["stream"] == true,
@@ -41,6 +46,11 @@ fn call(question: &Question, act: &Act) -> (String, Value) {
     }
 }
 
+/// A command for whoever reads it. In silence: some agents ask what to do with what it says.
+fn written(act: &Act) -> String {
+    format!("\n```bash\n{} >/dev/null\n```\n", shell_command(act).unwrap_or("true"))
+}
+
 pub(super) fn frames(question: &Question, pieces: &[Piece]) -> Vec<Frame> {
     let id = next("chatcmpl");
     let chunk = |delta: Value, finish: Option<&str>| {
@@ -54,6 +64,9 @@ pub(super) fn frames(question: &Question, pieces: &[Piece]) -> Vec<Frame> {
             Piece::Text(text) => frames.push(chunk(json!({"content": text}), None)),
             Piece::Wait(time) => frames.push(Frame::Wait(*time)),
             Piece::Cut => return [frames, vec![Frame::Cut]].concat(),
+            Piece::Tool(act) if question.tools.is_empty() => {
+                frames.push(chunk(json!({"content": written(act)}), None));
+            }
             Piece::Tool(act) => {
                 let (name, input) = call(question, act);
                 let function = json!({"name": name, "arguments": input.to_string()});

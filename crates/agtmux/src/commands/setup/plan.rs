@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::agents::{Agent, Content, SettingsFile};
 use super::command::OurCommand;
-use super::edit::{Fault, Hints, hooks, notify};
+use super::edit::{Fault, Hints, flat, hooks, notify};
 use super::files;
 use super::record::{Entry, Record};
 
@@ -100,6 +100,7 @@ impl Content {
     fn holds_ours(&self, text: &str, ours: &OurCommand) -> Result<bool, Fault> {
         match self {
             Self::Hooks(_) => hooks::installed(text, ours).map(|found| !found.is_empty()),
+            Self::FlatHooks(_) => flat::installed(text, ours).map(|found| !found.is_empty()),
             Self::Notify => notify::is_installed(text, ours),
         }
     }
@@ -107,6 +108,7 @@ impl Content {
     fn is_current(&self, text: &str, ours: &OurCommand) -> Result<bool, Fault> {
         match self {
             Self::Hooks(format) => hooks::is_current(text, format, ours),
+            Self::FlatHooks(events) => flat::is_current(text, events, ours),
             Self::Notify => notify::is_current(text, ours),
         }
     }
@@ -114,6 +116,7 @@ impl Content {
     fn install(&self, text: &str, ours: &OurCommand) -> Result<(String, Hints), Fault> {
         match self {
             Self::Hooks(format) => hooks::install(text, format, ours),
+            Self::FlatHooks(events) => flat::install(text, events, ours),
             Self::Notify => notify::install(text, ours),
         }
     }
@@ -121,6 +124,7 @@ impl Content {
     fn remove(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
         match self {
             Self::Hooks(_) => hooks::remove(text, hints, ours),
+            Self::FlatHooks(_) => flat::remove(text, hints, ours),
             Self::Notify => notify::remove(text, hints, ours),
         }
     }

@@ -1,6 +1,7 @@
 //! The agents: how each is made ready without a network, started, answered and recognised. What is here was measured
 //! on the pinned versions; a run that no longer finds a mark reports that as drift.
 
+mod aider;
 mod claude;
 mod codex;
 mod gemini;
@@ -8,11 +9,12 @@ mod gemini;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::install::Registry;
 use super::mark::Mark;
-use super::words::Scene;
+use super::words::{Mode, Scene};
 
 /// All that are tried.
-pub(crate) const ALL: [&dyn Agent; 3] = [&claude::Claude, &codex::Codex, &gemini::Gemini];
+pub(crate) const ALL: [&dyn Agent; 4] = [&claude::Claude, &codex::Codex, &gemini::Gemini, &aider::Aider];
 
 /// A command that the agents may run without asking.
 pub(crate) const FREE_TOOL: &str = "./free-tool";
@@ -22,8 +24,22 @@ pub(crate) const ASKED_TOOL: &str = "./asked-tool";
 pub(crate) trait Agent: Sync {
     fn name(&self) -> &'static str;
 
-    /// The npm package and the version that the marks were measured on.
+    /// The package and the version that the marks were measured on.
     fn package(&self) -> (&'static str, &'static str);
+
+    fn registry(&self) -> Registry {
+        Registry::Npm
+    }
+
+    /// Not all of them where it has no hooks.
+    fn modes(&self) -> &'static [Mode] {
+        &Mode::ALL
+    }
+
+    /// Whether it needs a newer node than a machine may have.
+    fn newer_node(&self) -> bool {
+        false
+    }
 
     /// Writes the settings that make it start without questions.
     fn prepare(&self, place: &Place);
@@ -36,6 +52,11 @@ pub(crate) trait Agent: Sync {
 
     /// None where it has no such scene.
     fn mark(&self, scene: Scene) -> Option<Mark>;
+
+    /// Scenarios that it cannot be led through, besides those with a scene that it does not have.
+    fn lacks(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     fn keys(&self, reply: Reply) -> &'static [&'static str];
 

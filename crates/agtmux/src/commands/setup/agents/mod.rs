@@ -2,6 +2,7 @@
 
 mod claude;
 mod codex;
+mod cursor;
 mod gemini;
 
 use std::ffi::OsString;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use super::command::on_path;
 use super::edit::hooks::Format;
 
-pub(super) const ALL: [&Agent; 3] = [&claude::AGENT, &codex::AGENT, &gemini::AGENT];
+pub(super) const ALL: [&Agent; 4] = [&claude::AGENT, &codex::AGENT, &cursor::AGENT, &gemini::AGENT];
 
 #[derive(Debug)]
 pub(super) struct Agent {
@@ -27,7 +28,7 @@ pub(super) struct Agent {
 /// The directory of an agent's settings.
 #[derive(Debug)]
 pub(super) struct Home {
-    /// A variable that names another place, and what is to be appended to its value.
+    /// A variable that names another place, if there is one, and what is to be appended to its value.
     pub(super) variable: (&'static str, &'static str),
     pub(super) below_home: &'static str,
 }
@@ -42,6 +43,8 @@ pub(super) struct SettingsFile {
 pub(super) enum Content {
     /// A JSON object with a key `hooks`.
     Hooks(Format),
+    /// A JSON object with keys `version` and `hooks`, for these events.
+    FlatHooks(&'static [&'static str]),
     /// A TOML file with the root key `notify`.
     Notify,
 }
@@ -54,7 +57,10 @@ impl Agent {
     pub(super) fn dir(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         let set = |name: &str| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let (variable, rest) = self.home.variable;
-        let elsewhere = set(variable).map(|dir| if rest.is_empty() { dir } else { dir.join(rest) });
+        let elsewhere = Some(variable)
+            .filter(|name| !name.is_empty())
+            .and_then(set)
+            .map(|dir| if rest.is_empty() { dir } else { dir.join(rest) });
         elsewhere.or_else(|| Some(set("HOME")?.join(self.home.below_home)))
     }
 
@@ -79,6 +85,7 @@ mod tests {
         assert_eq!(dir("codex", &[("CODEX_HOME", "/c")]), Some("/c".into()));
         assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "/g")]), Some("/g/.gemini".into()));
         assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "rel")]), Some("/h/.gemini".into()));
+        assert_eq!(dir("cursor", &[("HOME", "/h"), ("", "/c")]), Some("/h/.cursor".into()));
         assert_eq!(dir("codex", &[]), None);
     }
 }

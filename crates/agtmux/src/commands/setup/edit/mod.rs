@@ -1,6 +1,7 @@
 //! Changes of a text that leave every other byte as it is. Parsers only say where things are.
 
 mod draft;
+pub(super) mod flat;
 mod gap;
 pub(super) mod hooks;
 mod json;
@@ -22,6 +23,9 @@ pub(super) struct Hints {
     /// The whole text, where it held no value at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) blank: Option<String>,
+    /// The version is ours, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) version: bool,
 }
 
 /// Why a text cannot be changed.
