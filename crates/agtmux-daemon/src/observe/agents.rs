@@ -33,7 +33,7 @@ impl Agents {
         self.eyes.forget_all_but(|pane| self.screens.holds(pane));
         self.headless = panes.headless().collect();
         self.told.retain(|one| self.headless.contains(one));
-        self.filed.extend(self.files.follow(panes.agents(), senses.registry, senses.processes.as_ref()));
+        self.filed.extend(self.files.follow(panes.agents(), &senses.roster.now(), senses.processes.as_ref()));
     }
 
     pub(super) fn wrote(&mut self, pane: u32, now: Instant) {
@@ -46,6 +46,14 @@ impl Agents {
 
     pub(super) fn filed(&mut self, pane: u32) {
         self.filed.insert(pane);
+    }
+
+    /// What was made of screens and files so far was made by other rules.
+    pub(super) fn relearn(&mut self, panes: &WatchedPanes, senses: &Senses, now: Instant) {
+        (self.eyes, self.files) = (Eyes::default(), AgentFiles::default());
+        self.told.clear();
+        self.follow(panes, senses, now);
+        self.screens.look_at_all(now);
     }
 
     /// Nobody knows who wrote.
@@ -103,13 +111,14 @@ impl Agents {
         let began = senses.clock.now();
         let panes: Vec<u32> = looks.iter().map(|look| look.pane).collect();
         let captures = capture_all(tmux, &panes).await;
+        let registry = senses.roster.now();
         for look in looks {
             let capture = captures.iter().find(|c| c.pane == look.pane && c.server_pid == generation.pid);
             let Some(capture) = capture else {
                 self.screens.missed(look.pane, Instant::now());
                 continue;
             };
-            let seen = self.eyes.judge(senses.registry, (server.clone(), generation), &look, capture, began);
+            let seen = self.eyes.judge(&registry, (server.clone(), generation), &look, capture, began);
             senses.engine.seen(seen).await;
             // A file that could not be watched, or was not there, may be there by now.
             self.filed.insert(look.pane);
