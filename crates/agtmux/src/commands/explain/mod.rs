@@ -22,11 +22,14 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "REF", required_unless_present = "screen")]
     reference: Option<String>,
     /// Judge this saved screen instead, plain or with escapes; needs no daemon
-    #[arg(long, value_name = "FILE", requires = "agent", conflicts_with = "reference")]
+    #[arg(long, value_name = "FILE", conflicts_with = "reference")]
     screen: Option<PathBuf>,
     /// The kind of agent on that screen
-    #[arg(long, value_name = "TYPE", requires = "screen")]
+    #[arg(long, value_name = "TYPE", requires = "screen", required_unless_present_any = ["manifest", "reference"])]
     agent: Option<String>,
+    /// Judge it by this manifest instead of those that are known
+    #[arg(long, value_name = "FILE", requires = "screen")]
+    manifest: Option<PathBuf>,
     /// The pane's title at that time
     #[arg(long, requires = "screen")]
     title: Option<String>,
