@@ -23,16 +23,16 @@ struct Agent {
 impl Agent {
     fn start(program: &str) -> Self {
         let world = world();
-        let agent = Self::start_in(world, program);
+        let agent = Self::start_in(world, program, "");
         start(&agent.world);
         agent
     }
 
-    fn start_in(world: World, program: &str) -> Self {
+    fn start_in(world: World, program: &str, option: &str) -> Self {
         let server = world.tmux("default");
         let screens = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otto/screens");
         let program = script(&world, program, SCRIPT);
-        let command = format!("OTTO_SCREENS={screens} exec {}", program.display());
+        let command = format!("OTTO_SCREENS={screens} exec {} {option}", program.display());
         let pane = server.new_session("work", &command);
         server.run(&["resize-window", "-t", "=work:", "-x", "80", "-y", "24"]);
         Self { server, pane, world }
@@ -186,7 +186,7 @@ fn a_broken_file_disables_only_itself() {
     put(&world, "claude.toml", &MANIFEST.replace("contract = 1", "contract = 2"));
     put(&world, "second.toml", MANIFEST);
     fs::create_dir(manifest_path(&world, "dir.toml")).expect("made");
-    let otto = Agent::start_in(world, "otto");
+    let otto = Agent::start_in(world, "otto", "");
     start(&otto.world);
     otto.otto_becomes("idle");
     let adapters = otto.adapters();
@@ -212,6 +212,42 @@ fn a_broken_file_disables_only_itself() {
     assert!(told.stderr.contains("try: agtmux adapters check "), "{}", told.stderr);
 }
 
+/// Not only screens are judged anew: what a process was started for and what its file says is told again.
+#[test]
+fn every_source_is_read_again_after_a_change() {
+    let with = |version: u32, rest: &str| {
+        let text = MANIFEST.replace("version = 3", &format!("version = {version}"));
+        text.replace("programs = [\"otto\"]", &format!("programs = [\"otto\"]\n{rest}"))
+    };
+    let reread = |otto: &Agent, version: u32, rest: &str| {
+        put(&otto.world, "otto.toml", &with(version, rest));
+        let fits = |adapter: Option<&Value>| adapter.is_some_and(|adapter| adapter["version"] == version);
+        otto.adapter_becomes("the new version", "otto", fits);
+    };
+    let headless = "headless = [\"--print\"]\n";
+    let otto = Agent::start_in(world(), "otto", "--print");
+    put(&otto.world, "otto.toml", &with(4, headless));
+    start(&otto.world);
+    otto.draws("garbage");
+    otto.otto_becomes("running");
+    reread(&otto, 5, headless);
+    otto.otto_becomes("running");
+    reread(&otto, 6, "");
+    otto.otto_becomes("unknown");
+
+    let status = "[status_file]\nroot = '.otto'\npath = '{pid}.json'\nevent = 'status'\n\
+                  [[event]]\nsource = 'file'\ntype = 'status'\nwhen = { is = 'busy' }\nturn = 'running'\n";
+    let pid = otto.server.run(&["display-message", "-p", "-t", &otto.pane, "#{pane_pid}"]);
+    fs::create_dir(otto.world.home().join(".otto")).expect("made");
+    fs::write(otto.world.home().join(format!(".otto/{}.json", pid.trim())), r#"{"is": "busy"}"#).expect("written");
+    reread(&otto, 7, status);
+    otto.otto_becomes("running");
+    reread(&otto, 8, status);
+    otto.otto_becomes("running");
+    reread(&otto, 9, &status.replace("'running'", "'error'"));
+    otto.otto_becomes("error");
+}
+
 #[test]
 fn what_links_lead_to_is_followed() {
     let otto = Agent::start("otto");
@@ -230,7 +266,7 @@ fn an_agent_is_recorded_without_its_secrets() {
     let world = world();
     put(&world, "otto.toml", MANIFEST);
     let key = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz";
-    let otto = Agent::start_in(world, "otto");
+    let otto = Agent::start_in(world, "otto", "");
     let tty = otto.server.run(&["display-message", "-p", "-t", &otto.pane, "#{pane_tty}"]);
     start(&otto.world);
     otto.draws("running");

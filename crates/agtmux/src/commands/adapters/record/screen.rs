@@ -17,6 +17,7 @@ pub(super) fn without_secrets(capture: &[u8]) -> Shown {
     let rows: Vec<&str> = screen.rows().iter().map(|row| row.text()).collect();
     let mut drawn: Vec<&[u8]> = capture.split(|byte| *byte == b'\n').collect();
     drawn.resize(drawn.len().max(rows.len()), b"");
+    // At most as wide as the pane. Where it is narrower, a row is joined to the one before it without need.
     let width = rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
     let (mut plain, mut ansi): (Vec<String>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut at = 0;
@@ -75,9 +76,11 @@ mod tests {
 
     #[test]
     fn colours_stay_where_there_is_no_secret() {
-        let [plain, ansi] = both(&format!("\x1b[1mhello\x1b[0m\n\nkey {KEY}\n\x1b[31mend\x1b[0m\n"));
-        assert!(plain.starts_with("hello\n\nkey [redacted:") && plain.ends_with("]\nend\n"), "{plain}");
-        assert!(ansi.starts_with("\x1b[1mhello\x1b[0m\n\n") && ansi.ends_with("\x1b[31mend\x1b[0m\n"), "{ansi}");
+        let line = "─".repeat(120);
+        let [plain, ansi] = both(&format!("\x1b[1mhello\x1b[0m\n{line}\nkey {KEY}\n\x1b[31mend\x1b[0m\n"));
+        assert!(plain.starts_with(&format!("hello\n{line}")) && plain.ends_with("]\nend\n"), "{plain}");
+        assert!(plain.contains("key [redacted:anthropic]"), "{plain}");
+        assert!(ansi.starts_with("\x1b[1mhello\x1b[0m\n") && ansi.ends_with("\x1b[31mend\x1b[0m\n"), "{ansi}");
     }
 
     #[test]
