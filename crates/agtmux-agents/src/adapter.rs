@@ -19,6 +19,22 @@ pub struct Adapter {
     pub sources: BTreeSet<Source>,
     /// Whether its rules were seen to be right on the agent itself, or come from its documentation.
     pub measured: bool,
+    /// What it can tell of an agent.
+    pub states: BTreeSet<State>,
+    pub origin: Origin,
+    /// Keys in its manifest that this build does not know.
+    pub warnings: Vec<String>,
+}
+
+/// Where a manifest comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    BuiltIn,
+    /// A file of the user's, perhaps in place of one of this build.
+    File {
+        path: String,
+        replaces: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +49,7 @@ pub struct Capabilities {
 }
 
 impl Adapter {
-    pub(crate) fn of(manifest: &Manifest) -> Self {
+    pub(crate) fn of(manifest: &Manifest, origin: &Origin) -> Self {
         let rules = manifest.rules();
         let shown = rules.screen.iter().map(|rule| rule.state);
         let titled = rules.title.iter().map(|rule| rule.state);
@@ -42,7 +58,8 @@ impl Adapter {
         let states: BTreeSet<State> = shown.chain(titled).chain(asked.chain(told).filter_map(Stand::state)).collect();
         let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
         sources.insert(Source::Process);
-        sources.extend((!rules.screen.is_empty()).then_some(Source::Screen));
+        let is_read = !rules.screen.is_empty() || !rules.dialog.is_empty();
+        sources.extend(is_read.then_some(Source::Screen));
         sources.extend((!rules.title.is_empty()).then_some(Source::Title));
         let asks = |kind| Stand::Asks(kind).state().is_some_and(|state| states.contains(&state));
         Self {
@@ -51,13 +68,16 @@ impl Adapter {
             version: manifest.version,
             capabilities: Capabilities {
                 event_driven: !manifest.event.is_empty(),
-                polling_required: !rules.screen.is_empty(),
+                polling_required: is_read,
                 supports_waiting_approval: asks(DialogKind::Approval),
                 supports_waiting_input: asks(DialogKind::Input),
                 supports_completed: states.contains(&State::Completed),
             },
             sources,
             measured: manifest.measured,
+            states,
+            origin: origin.clone(),
+            warnings: manifest.warnings.clone(),
         }
     }
 }

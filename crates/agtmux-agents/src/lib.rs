@@ -1,7 +1,7 @@
 //! What agtmux knows about agents, as data, and the pure functions that judge evidence by it.
 //!
 //! Each agent has one manifest in `manifests/`. Adding an agent is adding a file there and naming it in the table of
-//! [`Registry::builtin`].
+//! [`Registry::builtin`]. Users add theirs as files: [`UserManifests`].
 
 mod adapter;
 mod command_line;
@@ -14,10 +14,12 @@ pub mod native;
 mod process;
 mod registry;
 mod screen;
+mod user;
 
-pub use adapter::{Adapter, Capabilities};
+pub use adapter::{Adapter, Capabilities, Origin};
 pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
 pub use manifest::{AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, StatusFile, name_fits};
 pub use process::{Found, ProcessFacts};
 pub use registry::Registry;
 pub use screen::{Ink, Row, Screen, Style};
+pub use user::{Checked, Fault, LARGEST_MANIFEST, ManifestFile, UserManifests, check};

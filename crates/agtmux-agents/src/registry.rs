@@ -1,13 +1,13 @@
 //! All agents that are known, and the search for one in a pane.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use agtmux_core::evidence::{Claim, Source, Stand};
 use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 use jiff::Timestamp;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Origin};
 use crate::command_line::Invocation;
 use crate::foreground::{Standing, standings};
 use crate::judge::{Reading, Said};
@@ -15,6 +15,7 @@ use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, StatusFile, 
 use crate::native::{self, Memory, NativeEvent, Reader, Told};
 use crate::process::{Found, ProcessFacts};
 use crate::screen::{Regions, Screen};
+use crate::user::Fault;
 
 macro_rules! embedded {
     ($($name:literal),+ $(,)?) => {
@@ -30,7 +31,14 @@ static BUILTIN: LazyLock<Registry> =
 
 #[derive(Debug)]
 pub struct Registry {
-    manifests: Vec<Manifest>,
+    agents: Vec<Agent>,
+    faults: Vec<Fault>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Agent {
+    pub(crate) manifest: Arc<Manifest>,
+    pub(crate) origin: Origin,
 }
 
 struct Match<'a> {
@@ -50,29 +58,51 @@ impl Registry {
 
     fn embedded() -> Result<Self, ManifestError> {
         let manifests = EMBEDDED.iter().map(|(file, text)| Manifest::embedded(file, text));
-        Ok(Self { manifests: manifests.collect::<Result<_, _>>()? })
+        let agent = |manifest: Manifest| Agent { manifest: Arc::new(manifest), origin: Origin::BuiltIn };
+        Ok(Self::new(manifests.map(|manifest| manifest.map(agent)).collect::<Result<_, _>>()?, Vec::new()))
     }
 
-    /// From manifests with the names of their files.
-    pub fn from_manifests<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, ManifestError> {
-        let mut manifests: Vec<Manifest> = Vec::new();
-        for (file, text) in files {
-            let manifest = Manifest::parse(file, text)?;
-            if manifests.iter().any(|known| known.name == manifest.name) {
-                return Err(ManifestError::Duplicate { file: file.into(), name: manifest.name });
-            }
-            manifests.push(manifest);
-        }
-        Ok(Self { manifests })
+    pub(crate) fn new(agents: Vec<Agent>, faults: Vec<Fault>) -> Self {
+        Self { agents, faults }
+    }
+
+    /// The manifest of an agent that this build knows, as it is written.
+    pub fn source(name: &str) -> Option<&'static str> {
+        EMBEDDED.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
+    }
+
+    pub(crate) fn agents(&self) -> &[Agent] {
+        &self.agents
+    }
+
+    pub fn knows(&self, agent_type: &str) -> bool {
+        self.manifest(agent_type).is_some()
+    }
+
+    /// Files of the user's that cannot be used.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The agents that are described in another way, or only here, or only there.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let missing =
+            |agent: &&Agent, from: &Self| !from.agents.iter().any(|a| Arc::ptr_eq(&a.manifest, &agent.manifest));
+        let here = self.agents.iter().filter(|agent| missing(agent, other));
+        let there = other.agents.iter().filter(|agent| missing(agent, self));
+        let mut names: Vec<String> = here.chain(there).map(|agent| agent.manifest.name.to_string()).collect();
+        names.sort();
+        names.dedup();
+        names
     }
 
     pub fn agent_types(&self) -> impl Iterator<Item = &AgentType> {
-        self.manifests.iter().map(|manifest| &manifest.name)
+        self.agents.iter().map(|agent| &agent.manifest.name)
     }
 
     /// Keys in manifests that this build does not know.
     pub fn warnings(&self) -> impl Iterator<Item = &str> {
-        self.manifests.iter().flat_map(|manifest| &manifest.warnings).map(String::as_str)
+        self.agents.iter().flat_map(|agent| &agent.manifest.warnings).map(String::as_str)
     }
 
     /// What a screen says of an agent of this type, with the title that the pane had then.
@@ -122,9 +152,11 @@ impl Registry {
         }
     }
 
-    /// Every agent with what its manifest amounts to.
+    /// Every agent with what its manifest amounts to, by name.
     pub fn adapters(&self) -> impl Iterator<Item = Adapter> {
-        self.manifests.iter().map(Adapter::of)
+        let mut agents: Vec<&Agent> = self.agents.iter().collect();
+        agents.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
+        agents.into_iter().map(|agent| Adapter::of(&agent.manifest, &agent.origin))
     }
 
     /// Whether its rules were seen to be right on the agent itself.
@@ -157,7 +189,7 @@ impl Registry {
     }
 
     fn manifest(&self, agent_type: &str) -> Option<&Manifest> {
-        self.manifests.iter().find(|manifest| manifest.name.as_str() == agent_type)
+        self.agents.iter().map(|agent| &*agent.manifest).find(|manifest| manifest.name.as_str() == agent_type)
     }
 
     /// The agent that a pane shows, if any: the outermost one of the foreground job, else the outermost stopped one.
@@ -190,7 +222,8 @@ impl Registry {
 
     fn match_one(&self, process: &ProcessFacts<'_>, standing: Standing) -> Option<Match<'_>> {
         let invocation = Invocation::of(process);
-        let judged = self.manifests.iter().filter_map(|m| Some((m, m.process.judge(process, &invocation)?)));
+        let manifests = self.agents.iter().map(|agent| &*agent.manifest);
+        let judged = manifests.filter_map(|m| Some((m, m.process.judge(process, &invocation)?)));
         let (manifest, strength) = judged.max_by_key(|(_, strength)| *strength)?;
         let headless = manifest.process.is_headless(&invocation);
         Some(Match { manifest, strength, standing, pid: process.pid, stopped: process.stopped, headless })
@@ -219,12 +252,5 @@ mod tests {
             let name = Manifest::parse(file, text).expect("good").name;
             assert_eq!(file, format!("{name}.toml"));
         }
-    }
-
-    #[test]
-    fn two_agents_of_one_name_are_refused() {
-        let (file, text) = EMBEDDED[0];
-        let error = Registry::from_manifests([(file, text), ("copy.toml", text)]).expect_err("twice");
-        assert_eq!(error.to_string(), "copy.toml: there is already an agent named 'aider'");
     }
 }

@@ -3,6 +3,7 @@
 pub mod client;
 pub mod config;
 pub mod error;
+pub mod files;
 pub mod paths;
 pub mod wire;
 

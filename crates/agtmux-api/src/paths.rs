@@ -72,6 +72,11 @@ impl Paths {
         Ok(Self { config, state_dir, socket })
     }
 
+    /// The user's own manifests of agents, beside the settings.
+    pub fn agents_dir(&self) -> PathBuf {
+        self.config.with_file_name("agents")
+    }
+
     pub fn database(&self) -> PathBuf {
         self.state_dir.join("state.db")
     }
@@ -99,6 +104,11 @@ impl Paths {
     /// What `agtmux setup` has put into the settings of agents, so that it can be taken out again.
     pub fn setup_record(&self) -> PathBuf {
         self.state_dir.join("setup.json")
+    }
+
+    /// What `agtmux adapters record` saves of agents.
+    pub fn records_dir(&self) -> PathBuf {
+        self.state_dir.join("records")
     }
 
     /// Makes the directories that the daemon writes to, private and ours.
@@ -159,7 +169,7 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "spool" | "setup.json")
+        matches!(&*name, "hooks" | "records" | "spool" | "setup.json")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
     };
@@ -178,6 +188,7 @@ mod tests {
     fn defaults_are_below_home() {
         let p = paths(&[("HOME", "/h")]).expect("HOME is enough");
         assert_eq!(p.config, Path::new("/h/.config/agtmux/config.toml"));
+        assert_eq!(p.agents_dir(), Path::new("/h/.config/agtmux/agents"));
         assert_eq!(p.database(), Path::new("/h/.local/state/agtmux/state.db"));
         assert_eq!(p.socket, Path::new("/h/.local/state/agtmux/agtmuxd.sock"));
     }
@@ -220,6 +231,8 @@ mod tests {
     fn overrides_win_and_must_be_absolute() {
         let p = paths(&[("HOME", "/h"), ("XDG_RUNTIME_DIR", "/run/u"), ("AGTMUX_STATE_DIR", "/x")]).expect("fine");
         assert_eq!(p.socket, Path::new("/x/agtmuxd.sock"));
+        let moved = paths(&[("HOME", "/h"), ("AGTMUX_CONFIG", "/etc/mine.toml")]).expect("fine");
+        assert_eq!(moved.agents_dir(), Path::new("/etc/agents"));
         assert!(matches!(paths(&[("HOME", "/h"), ("AGTMUX_SOCKET", "rel")]), Err(PathError::NotAbsolute(..))));
         assert!(matches!(paths(&[]), Err(PathError::NoHome(_))));
     }

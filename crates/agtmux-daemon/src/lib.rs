@@ -7,6 +7,7 @@ mod logging;
 mod observe;
 mod recorder;
 mod replay;
+mod roster;
 mod run;
 mod serve;
 mod shared;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::observe::{Discovery, Lookout};
+use crate::observe::{Discovery, Lookout, Manifests};
 use crate::serve::{self, Context};
 use crate::shared::Shared;
 use crate::spool::Spool;
@@ -111,10 +111,11 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         shared.clone(),
         lookout.clone(),
     )?;
-    tokio::spawn(engine.run());
+    let manifests = Manifests::open(paths.agents_dir());
+    tokio::spawn(engine.knowing(manifests.registry()).run());
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket).map_err(socket_error)?;
-    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet)
+    let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet, manifests)
         .await
         .map_err(system("watch this machine"))?;
     let (stopping, is_stopping) = watch::channel(false);

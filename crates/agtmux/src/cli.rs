@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Explain(explain::ExplainArgs),
     /// Tell how an agent's state has changed and how long each lasted
     History(history::HistoryArgs),
-    /// Which agents are understood, how well, and from what
+    /// Which agents are understood, how well, and from what; add one of your own
     Adapters(adapters::AdaptersArgs),
     /// Bring an event to the daemon, from a wrapper, a script or an adapter of your own
     Emit(Box<emit::EmitArgs>),
@@ -110,6 +110,11 @@ mod tests {
             "agtmux adapters --json",
             "agtmux adapters disable claude --json",
             "agtmux adapters enable claude",
+            "agtmux adapters check otto.toml --json",
+            "agtmux adapters new otto --stdout",
+            "agtmux adapters record %3 --out somewhere",
+            "agtmux explain --screen s --agent otto --manifest otto.toml",
+            "agtmux explain --screen s --manifest otto.toml",
             "agtmux run --name reviewer -- claude --resume x",
             "agtmux run claude --model m",
             "agtmux hook codex notify --then notify-send -a x {}",
@@ -135,6 +140,10 @@ mod tests {
             "agtmux daemon",
             "agtmux run",
             "agtmux setup --agent nobody",
+            "agtmux adapters check",
+            "agtmux adapters --json new x",
+            "agtmux explain --screen s",
+            "agtmux explain %3 --manifest otto.toml",
         ] {
             assert!(!parses(line), "{line}");
         }

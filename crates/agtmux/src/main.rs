@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod connect;
 mod error;
+mod known;
 mod message;
 mod output;
 mod quit;

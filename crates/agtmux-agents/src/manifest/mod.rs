@@ -5,6 +5,7 @@ mod dialog;
 mod layout;
 mod log_file;
 mod pattern;
+mod place;
 mod process;
 mod screen;
 mod status_file;
@@ -20,6 +21,7 @@ pub use answers::{AnswerKeys, OptionKeys};
 pub(crate) use dialog::{Choices, DialogRule};
 pub(crate) use layout::Layout;
 pub use log_file::{LogFile, name_fits};
+pub use place::ManifestError;
 pub(crate) use process::{ProcessRules, Strength};
 pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
 pub use status_file::StatusFile;
@@ -27,20 +29,6 @@ pub(crate) use title::TitleRule;
 
 /// The version of the manifests' language that this build reads.
 pub const CONTRACT: u32 = 1;
-
-#[derive(Debug, thiserror::Error)]
-pub enum ManifestError {
-    #[error("{file}: {source}")]
-    Syntax { file: String, source: Box<toml::de::Error> },
-    #[error(
-        "{file}: written for contract {found}, this build reads contract {CONTRACT}; update agtmux or the manifest"
-    )]
-    Contract { file: String, found: u32 },
-    #[error("{file}: {problem}")]
-    Invalid { file: String, problem: String },
-    #[error("{file}: there is already an agent named '{name}'")]
-    Duplicate { file: String, name: AgentType },
-}
 
 /// Read first: another contract may give the same keys other meanings.
 #[derive(Deserialize)]
@@ -81,17 +69,25 @@ struct Written {
 impl Written {
     /// With the keys that this build does not know.
     fn read(file: &str, text: &str) -> Result<(Self, Vec<String>), ManifestError> {
-        let syntax = |source| ManifestError::Syntax { file: file.into(), source: Box::new(source) };
+        let syntax = |error| ManifestError::syntax(file, text, &error);
         let header: Header = toml::from_str(text).map_err(syntax)?;
         if header.contract != CONTRACT {
-            return Err(ManifestError::Contract { file: file.into(), found: header.contract });
+            let problem = format!(
+                "written for contract {}, this build reads contract {CONTRACT}; update agtmux or the manifest",
+                header.contract
+            );
+            return Err(ManifestError {
+                line: place::line_of_key(text, "contract"),
+                ..ManifestError::whole(file, problem)
+            });
         }
         let mut warnings = Vec::new();
         let document = toml::Deserializer::parse(text).map_err(syntax)?;
         let written = serde_ignored::deserialize(document, |key| {
             // A part that may be missing stands in the path as a question mark.
             let key = key.to_string().replace(".?", "");
-            warnings.push(format!("{file}: '{key}' is not known to this build and has no effect"));
+            let what = format!("'{key}' is not known to this build and has no effect");
+            warnings.push(place::at(file, place::line_of_key(text, &key), &what));
         });
         Ok((written.map_err(syntax)?, warnings))
     }
@@ -149,8 +145,8 @@ impl Manifest {
     /// One of our own: its rules are compiled when they are needed.
     pub(crate) fn embedded(file: &str, text: &'static str) -> Result<Self, ManifestError> {
         let (written, warnings) = Written::read(file, text)?;
-        let (manifest, _) = Self::without_rules(written, warnings)
-            .map_err(|problem| ManifestError::Invalid { file: file.into(), problem })?;
+        let (manifest, _) =
+            Self::without_rules(written, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))?;
         Ok(Self { embedded: Some(text), ..manifest })
     }
 
@@ -164,7 +160,7 @@ impl Manifest {
 
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
         let (written, warnings) = Written::read(file, text)?;
-        Self::compile(written, warnings).map_err(|problem| ManifestError::Invalid { file: file.into(), problem })
+        Self::compile(written, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))
     }
 
     fn compile(written: Written, warnings: Vec<String>) -> Result<Self, String> {

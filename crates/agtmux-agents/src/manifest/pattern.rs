@@ -2,13 +2,24 @@
 
 use regex::{Regex, RegexBuilder};
 
+/// Compiled, in bytes. Matching takes time in proportion to it and to the text: no pattern makes the daemon wait.
+const LARGEST: usize = 256 << 10;
+const LARGEST_CACHE: usize = 1 << 20;
+
 /// A pattern of a rule; `what` names it in the error. `^` and `$` fit at each line.
 pub(super) fn compile(what: &str, pattern: &str) -> Result<Regex, String> {
     if pattern.is_empty() {
         return Err(format!("{what} is empty and would fit everything"));
     }
-    let compiled = RegexBuilder::new(pattern).multi_line(true).size_limit(1 << 20).dfa_size_limit(1 << 20).build();
-    compiled.map_err(|error| format!("{what} is no regular expression: {error}"))
+    let compiled =
+        RegexBuilder::new(pattern).multi_line(true).size_limit(LARGEST).dfa_size_limit(LARGEST_CACHE).build();
+    compiled.map_err(|error| format!("{what} is no regular expression: {}", reason(&error.to_string())))
+}
+
+/// The last line has the reason; those before it draw where it is.
+fn reason(error: &str) -> &str {
+    let last = error.trim_end().lines().next_back().unwrap_or(error);
+    last.strip_prefix("error: ").unwrap_or(last)
 }
 
 pub(super) fn compile_all(what: &str, patterns: &[String]) -> Result<Vec<Regex>, String> {

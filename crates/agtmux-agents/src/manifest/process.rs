@@ -48,6 +48,10 @@ impl ProcessRules {
         self.helpers.iter().any(Vec::is_empty).then_some("'process.helpers' must not hold an empty list")
     }
 
+    pub(crate) fn programs(&self) -> &[String] {
+        &self.programs
+    }
+
     pub(crate) fn judge(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> Option<Strength> {
         if self.helpers.iter().any(|words| leads_with(invocation.args, words)) {
             return None;

@@ -9,6 +9,8 @@ use utoipa::ToSchema;
 pub struct Adapters {
     pub schema_version: u32,
     pub items: Vec<AdapterItem>,
+    /// Files of the user's that describe no agent because something is wrong with them.
+    pub broken: Vec<BrokenManifest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -26,6 +28,15 @@ pub struct AdapterItem {
     pub sources: Vec<Source>,
     /// Whether its rules were seen to be right on the agent itself; if not they come from its documentation.
     pub measured: bool,
+    pub origin: AdapterOrigin,
+    /// The file that it comes from, if it is the user's.
+    pub file: Option<String>,
+    /// Whether that file is in place of one that is built in.
+    pub replaces_built_in: bool,
+    /// What is wrong with the file now, with its line; the version before that is in force.
+    pub error: Option<String>,
+    /// Keys in the file that have no effect.
+    pub warnings: Vec<String>,
     pub health: AdapterHealth,
     /// How many agents of this kind live now, and of how many nothing is known.
     pub agents: u32,
@@ -33,6 +44,22 @@ pub struct AdapterItem {
     /// When one of them last said or showed something.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub last_heard: Option<Timestamp>,
+}
+
+/// Where an adapter comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AdapterOrigin {
+    BuiltIn,
+    File,
+}
+
+/// A file in the directory of manifests that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct BrokenManifest {
+    pub file: String,
+    /// With the line, where one is to blame.
+    pub error: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

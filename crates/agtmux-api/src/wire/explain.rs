@@ -54,6 +54,30 @@ pub struct History {
     pub items: Vec<PastState>,
 }
 
+/// The last events about one runtime, the newest last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct PastEvents {
+    pub schema_version: u32,
+    pub runtime_id: String,
+    pub items: Vec<PastEvent>,
+}
+
+/// An event as it came, without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct PastEvent {
+    pub event_id: String,
+    pub source: Source,
+    pub event_type: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub event_time: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub ingested_at: Timestamp,
+    /// Null once it is too old to be kept.
+    #[schemars(with = "serde_json::Value")]
+    #[schema(value_type = Object)]
+    pub body: serde_json::Value,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct PastState {
     pub seq: u64,

@@ -8,9 +8,11 @@ mod ingest;
 mod items;
 mod listing;
 
-pub use adapters::{AdapterCapabilities, AdapterHealth, AdapterItem, AdapterSwitch, Adapters};
+pub use adapters::{
+    AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
+};
 pub use event::{EventKind, Item, WatchEvent};
-pub use explain::{Candidate, Explanation, History, PastState};
+pub use explain::{Candidate, Explanation, History, PastEvent, PastEvents, PastState};
 pub use health::{Health, ServerHealth, StoreHealth};
 pub use ingest::{EventIn, Receipt, ReceiptStatus};
 pub use items::{

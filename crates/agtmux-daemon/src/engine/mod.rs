@@ -13,7 +13,7 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agtmux_agents::Registry;
+use agtmux_agents::{Registry, UserManifests};
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterSwitch, Adapters, Explanation, Receipt};
@@ -60,6 +60,8 @@ pub(crate) enum Input {
     Explain(Ref, oneshot::Sender<Result<Explanation, ApiError>>),
     Adapters(oneshot::Sender<Adapters>),
     Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
+    /// Other agents are known, or are known by other signs.
+    Relearned(Arc<Registry>),
     /// Answered when everything before it has been applied and published.
     Settle(oneshot::Sender<()>),
 }
@@ -99,6 +101,10 @@ impl EngineHandle {
         self.ask(|reply| Input::Switch(switch, reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
     }
 
+    pub(crate) async fn relearn(&self, registry: Arc<Registry>) {
+        let _ = self.0.send(Input::Relearned(registry)).await;
+    }
+
     pub(crate) async fn settle(&self) {
         self.ask(Input::Settle).await;
     }
@@ -118,7 +124,7 @@ pub(crate) struct Engine {
     /// Where each runtime lives.
     homes: BTreeMap<RuntimeId, PaneKey>,
     moved_out: MovedOut,
-    registry: &'static Registry,
+    registry: Arc<Registry>,
     memories: Memories,
     disabled: Disabled,
     lookout: Arc<Lookout>,
@@ -165,7 +171,7 @@ impl Engine {
             states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
             homes: BTreeMap::new(),
             moved_out: MovedOut::default(),
-            registry: Registry::builtin(),
+            registry: Arc::new(UserManifests::default().registry()),
             memories: Memories::new(remembered.memories),
             disabled: remembered.disabled,
             lookout,
@@ -190,6 +196,11 @@ impl Engine {
             }
         }
         Ok((engine, EngineHandle(inputs)))
+    }
+
+    /// With the agents that are known from the start.
+    pub(crate) fn knowing(self, registry: Arc<Registry>) -> Self {
+        Self { registry, ..self }
     }
 
     /// Runs until every handle is gone.
@@ -263,6 +274,7 @@ impl Engine {
             Input::Switch(switch, reply) => {
                 let _ = reply.send(self.switch(&switch.name, switch.enabled, step));
             }
+            Input::Relearned(registry) => self.relearn(registry, step),
             Input::Settle(done) => step.settled.push(done),
         }
     }

@@ -1,10 +1,12 @@
 //! Which adapters there are, how they fare, and which of them are switched off.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use agtmux_agents::{Fault, Origin, Registry};
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{AdapterCapabilities, AdapterHealth, AdapterItem, Adapters};
+use agtmux_api::wire::{AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, Adapters, BrokenManifest};
 use agtmux_core::engine as states;
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::state::{ReasonCode, State};
@@ -16,7 +18,10 @@ use crate::store::Change;
 impl Engine {
     pub(super) fn adapters(&self, now: Timestamp) -> Adapters {
         let items = self.registry.adapters().map(|adapter| self.adapter(adapter, now));
-        Adapters { schema_version: SCHEMA_VERSION, items: items.collect() }
+        let broken = self.registry.faults().iter().filter(|fault| fault.keeps.is_none());
+        let broken =
+            broken.map(|Fault { error, .. }| BrokenManifest { file: error.file.clone(), error: error.to_string() });
+        Adapters { schema_version: SCHEMA_VERSION, items: items.collect(), broken: broken.collect() }
     }
 
     fn adapter(&self, adapter: agtmux_agents::Adapter, now: Timestamp) -> AdapterItem {
@@ -29,7 +34,17 @@ impl Engine {
         let unknown = records.filter(|r| r.state == State::Unknown && lost(r.reason)).count();
         let heard = runtimes.iter().flat_map(|id| self.states.standings(id, now)).map(|s| s.heard_at).max();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let (origin, file, replaces_built_in) = match adapter.origin {
+            Origin::BuiltIn => (AdapterOrigin::BuiltIn, None, false),
+            Origin::File { path, replaces } => (AdapterOrigin::File, Some(path), replaces),
+        };
+        let fault = self.registry.faults().iter().find(|fault| fault.keeps.as_ref() == Some(&adapter.name));
         AdapterItem {
+            origin,
+            file,
+            replaces_built_in,
+            error: fault.map(|fault| fault.error.to_string()),
+            warnings: adapter.warnings,
             name: adapter.name,
             contract: adapter.contract,
             version: adapter.version,
@@ -67,13 +82,28 @@ impl Engine {
                 if enabled {
                     self.have_a_look(&runtime);
                 } else {
-                    self.memories.forget(&runtime);
-                    step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::default() });
-                    self.decide(states::Input::Muted { runtime }, None, step);
+                    self.mute(runtime, step);
                 }
             }
         }
         Ok(self.adapters(step.now))
+    }
+
+    /// Nothing that was said of it counts any more.
+    fn mute(&mut self, runtime: RuntimeId, step: &mut Step) {
+        self.memories.forget(&runtime);
+        step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::default() });
+        self.decide(states::Input::Muted { runtime }, None, step);
+    }
+
+    /// What was said of agents by other rules is forgotten; they are looked at anew.
+    pub(super) fn relearn(&mut self, registry: Arc<Registry>, step: &mut Step) {
+        for name in registry.differences(&self.registry) {
+            for runtime in self.runtimes_of(&name) {
+                self.mute(runtime, step);
+            }
+        }
+        self.registry = registry;
     }
 
     /// Whether what agents of this kind say and show is to be believed.

@@ -49,10 +49,10 @@ impl Agents {
         self.eyes.forget_all_but(|pane| self.screens.holds(pane));
         self.headless = panes.headless().collect();
         self.told.retain(|one| self.headless.contains(one));
-        let (registry, table) = (senses.registry, senses.processes.as_ref());
-        self.filed.extend(self.files.follow(panes.agents(), registry, table));
-        self.filed.extend(self.logs.follow(panes.agents(), registry, table));
-        self.taps.follow(panes.agents(), registry, now);
+        let (registry, table) = (senses.roster.now(), senses.processes.as_ref());
+        self.filed.extend(self.files.follow(panes.agents(), &registry, table));
+        self.filed.extend(self.logs.follow(panes.agents(), &registry, table));
+        self.taps.follow(panes.agents(), &registry, now);
     }
 
     pub(super) fn wrote(&mut self, pane: u32, now: Instant) {
@@ -65,6 +65,14 @@ impl Agents {
 
     pub(super) fn filed(&mut self, pane: u32) {
         self.filed.insert(pane);
+    }
+
+    /// What was made of screens and files so far was made by other rules.
+    pub(super) fn relearn(&mut self, panes: &WatchedPanes, senses: &Senses, now: Instant) {
+        (self.eyes, self.files, self.logs) = (Eyes::default(), AgentFiles::default(), AgentLogs::default());
+        self.told.clear();
+        self.follow(panes, senses, now);
+        self.screens.look_at_all(now);
     }
 
     /// Nobody knows who wrote.
@@ -112,8 +120,8 @@ impl Agents {
     }
 
     async fn read_log(&mut self, senses: &Senses, server: &ServerKey, pane: u32, to: &Notices) {
-        let (registry, table) = (senses.registry, senses.processes.as_ref());
-        let (records, more) = self.logs.read(pane, registry, table, (&senses.switchboard, to));
+        let (registry, table) = (senses.roster.now(), senses.processes.as_ref());
+        let (records, more) = self.logs.read(pane, &registry, table, (&senses.switchboard, to));
         if more {
             // Nobody is kept waiting for the rest of a long one.
             let _ = to.send(Notice::AgentFile(pane));
@@ -143,13 +151,14 @@ impl Agents {
         let began = senses.clock.now();
         let panes: Vec<u32> = looks.iter().map(|look| look.pane).collect();
         let captures = capture_all(tmux, &panes).await;
+        let registry = senses.roster.now();
         for look in looks {
             let capture = captures.iter().find(|c| c.pane == look.pane && c.server_pid == generation.pid);
             let Some(capture) = capture else {
                 self.screens.missed(look.pane, Instant::now());
                 continue;
             };
-            let seen = self.eyes.judge(senses.registry, (server.clone(), generation), &look, capture, began);
+            let seen = self.eyes.judge(&registry, (server.clone(), generation), &look, capture, began);
             senses.engine.seen(seen).await;
             // A file that could not be watched, or was not there, may be there by now.
             self.filed.insert(look.pane);

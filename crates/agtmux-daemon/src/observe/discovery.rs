@@ -21,10 +21,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::Senses;
 use super::convert;
 use super::lookout::Lookout;
+use super::manifests::Manifests;
 use super::server::ServerObserver;
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
+use crate::roster::Roster;
 
 /// A directory that cannot be watched, for instance because it is not there yet, is looked into this often.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -72,6 +74,7 @@ impl Discovery {
         lookout: Arc<Lookout>,
         clock: Clock,
         remembered: &Fleet,
+        manifests: Manifests,
     ) -> io::Result<Self> {
         let platform = platform::open(Options { pty_events: config.tmux.pty_events, force_portable: false })?;
         let switchboard = Switchboard::new(platform.watcher);
@@ -88,13 +91,14 @@ impl Discovery {
             engine,
             switchboard,
             processes: platform.processes,
-            registry: Registry::builtin(),
+            roster: Roster::new(manifests.registry()),
             lookout,
             clock,
         });
         let discovery = Self(Arc::new(Inner { senses, usual, places: Mutex::new(places), named: Notify::new() }));
         discovery.first_look(remembered).await;
         tokio::spawn(discovery.clone().keep_looking());
+        tokio::spawn(manifests.follow(discovery.clone()));
         Ok(discovery)
     }
 
@@ -258,6 +262,18 @@ impl Discovery {
         };
         let _ = tokio::time::timeout(FIRST_ANSWERS, all).await;
         self.0.senses.engine.settle().await;
+    }
+
+    pub(super) fn switchboard(&self) -> &Arc<Switchboard> {
+        &self.0.senses.switchboard
+    }
+
+    /// Other agents are known from now on. The engine hears of it before anybody looks again: what it is told then is
+    /// what the new rules say.
+    pub(super) async fn relearn(&self, registry: Arc<Registry>) {
+        self.0.senses.roster.replace(registry.clone());
+        self.0.senses.engine.relearn(registry).await;
+        self.tell(&Notice::Relearned);
     }
 
     fn tell(&self, notice: &Notice) {

@@ -7,6 +7,7 @@ mod files;
 mod hooking;
 mod logs;
 mod lookout;
+mod manifests;
 mod pace;
 mod processes;
 mod screens;
@@ -18,18 +19,19 @@ mod watched;
 
 use std::sync::Arc;
 
-use agtmux_agents::Registry;
 use agtmux_api::config::Config;
 use agtmux_tmux::platform::ProcessTable;
 use std::path::PathBuf;
 
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
+use crate::roster::Roster;
 use switchboard::Switchboard;
 
 pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
 pub(crate) use lookout::Lookout;
+pub(crate) use manifests::Manifests;
 pub(crate) use seen::{Seen, Sight};
 
 /// What every observer of the local target shares.
@@ -39,7 +41,7 @@ struct Senses {
     engine: EngineHandle,
     switchboard: Arc<Switchboard>,
     processes: Arc<dyn ProcessTable>,
-    registry: &'static Registry,
+    roster: Roster,
     lookout: Arc<Lookout>,
     clock: Clock,
 }

@@ -47,6 +47,8 @@ pub(super) struct ServerObserver {
     silent: bool,
     /// A digest of the rows that were last listed.
     listed: Option<u64>,
+    /// Other agents are known since its processes were last looked at.
+    relearned: bool,
     /// Its agents were looked at after a listing.
     looked: bool,
     /// It has run since the last listing, or may have, though the count of its runs no longer shows it.
@@ -110,6 +112,7 @@ impl ServerObserver {
             stumbles: 0,
             silent: false,
             listed: None,
+            relearned: false,
             looked: false,
             may_have_run: false,
             written_at: None,
@@ -196,6 +199,11 @@ impl ServerObserver {
                 self.pace.want_list();
                 self.agents.look_at_all(now);
             }
+            Notice::Relearned => {
+                self.panes.disturb_all(now);
+                self.agents.relearn(&self.panes, &self.senses, now);
+                self.relearned = true;
+            }
             Notice::Hooked => self.pace.want_list(),
             // Most terminals are none of this server's business, and hooks tell of those that are.
             Notice::Terminals | Notice::Sockets => {
@@ -208,7 +216,7 @@ impl ServerObserver {
                     self.terminal_check_at.get_or_insert(now + SEE_OFF);
                 }
             }
-            Notice::Output(_) | Notice::Retire => {}
+            Notice::Output(_) | Notice::Manifests | Notice::Retire => {}
         }
     }
 
@@ -398,8 +406,8 @@ impl ServerObserver {
         }
         let senses = self.senses.clone();
         let Some(life) = &self.life else { return };
-        let panes = self.panes.look(senses.processes.as_ref(), senses.registry, now);
-        if panes.is_empty() {
+        let panes = self.panes.look(senses.processes.as_ref(), &senses.roster.now(), now);
+        if !std::mem::take(&mut self.relearned) && panes.is_empty() {
             return;
         }
         self.panes.follow_agents(&senses.switchboard, &self.own_notices);

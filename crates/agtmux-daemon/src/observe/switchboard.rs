@@ -29,6 +29,10 @@ pub(super) enum Notice {
     Terminals,
     /// Sockets came or went in a directory.
     Sockets,
+    /// The user's manifests may have changed.
+    Manifests,
+    /// Other agents are known, or are known by other signs: everybody is to be looked at anew.
+    Relearned,
     /// Hints were lost.
     LookAgain,
     /// Put the hooks away and end.

@@ -74,6 +74,12 @@ impl WatchedPanes {
         self.touch(pane, |resident| resident.disturb(now));
     }
 
+    /// Whoever lives there may count as somebody else now.
+    pub(super) fn disturb_all(&mut self, now: Instant) {
+        self.panes.values_mut().for_each(|watched| watched.resident.disturb(now));
+        self.find_urgent();
+    }
+
     fn touch(&mut self, pane: u32, how: impl FnOnce(&mut Resident)) {
         let Some(watched) = self.panes.get_mut(&pane) else { return };
         how(&mut watched.resident);

@@ -2,7 +2,7 @@
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Explanation, History, PastState};
+use agtmux_api::wire::{Explanation, History, PastEvents, PastState};
 use agtmux_core::refs::{Ref, RefError};
 use axum::Json;
 use axum::extract::{Query, State};
@@ -13,7 +13,11 @@ use utoipa::IntoParams;
 use super::Context;
 use super::query::Refusal;
 use crate::engine::refusal;
+use crate::store::events;
 use crate::store::log::{self, StoredTransition};
+
+/// Enough to see what led to a state.
+const MOST_EVENTS: u32 = 50;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +25,7 @@ use crate::store::log::{self, StoredTransition};
 pub(super) struct Named {
     /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
     r#ref: String,
-    /// History only: changes at or after this time.
+    /// History only: what happened at or after this time.
     #[param(value_type = Option<String>, format = DateTime)]
     since: Option<Timestamp>,
 }
@@ -58,6 +62,25 @@ pub(super) async fn get_history(State(context): State<Context>, query: Query<Nam
     }
     let items = past(&rows).into_iter().filter(|item| query.since.is_none_or(|since| item.at >= since)).collect();
     Ok(Json(History { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
+}
+
+/// The last events about one agent, as they came and without their secrets, the newest last.
+#[utoipa::path(get, path = "/v1/history/events", params(Named), responses(
+    (status = 200, body = PastEvents), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn get_past_events(
+    State(context): State<Context>,
+    query: Query<Named>,
+) -> Result<Json<PastEvents>, Refusal> {
+    let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
+    let (path, id) = (context.store.path().to_owned(), runtime.clone());
+    let read = tokio::task::spawn_blocking(move || events::last(&path, &id, MOST_EVENTS)).await;
+    let Ok(Ok(mut items)) = read else {
+        let error = ApiError::new(ErrorCode::Internal, "the events cannot be read");
+        return Err(error.with_hint("agtmux daemon logs").into());
+    };
+    items.retain(|item| query.since.is_none_or(|since| item.ingested_at >= since));
+    Ok(Json(PastEvents { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
 }
 
 fn parse(reference: &str) -> Result<Ref, Refusal> {

@@ -40,6 +40,7 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(get_events, super::ingest::post_event))
         .routes(routes!(super::explain::get_explain))
         .routes(routes!(super::explain::get_history))
+        .routes(routes!(super::explain::get_past_events))
         .routes(routes!(super::adapters::get_adapters, super::adapters::switch_adapter))
 }
 

@@ -1,5 +1,8 @@
 //! Events as they came, without their secrets.
 
+use std::path::Path;
+
+use agtmux_api::wire::PastEvent;
 use agtmux_core::binding::{Unbound, Whereabouts};
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
@@ -105,6 +108,29 @@ pub(crate) fn content_of(
 pub(crate) fn payload_of(connection: &Connection, event_id: &str) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT raw_payload FROM events WHERE event_id = ?1";
     connection.prepare_cached(sql)?.query_row([event_id], |row| row.get(0)).optional().map(Option::flatten)
+}
+
+/// The last events of a runtime, the newest last.
+pub(crate) fn last(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Vec<PastEvent>> {
+    let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut statement = connection.prepare(
+        "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload FROM events WHERE runtime_id = ?1
+         ORDER BY ingested_at DESC, event_id DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![runtime, most], |row| {
+        let body: Option<String> = row.get(5)?;
+        Ok(PastEvent {
+            event_id: row.get(0)?,
+            source: word(row, 1)?,
+            event_type: row.get(2)?,
+            event_time: time(row, 3)?,
+            ingested_at: time(row, 4)?,
+            body: body.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        })
+    })?;
+    let mut events = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    events.reverse();
+    Ok(events)
 }
 
 /// Those that were still waiting when the daemon stopped.

@@ -30,7 +30,7 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::Status(args)) => block_on(status::run(args)),
         Some(Command::Emit(args)) => block_on(emit::run(args)),
         Some(Command::Explain(args)) => explain::run(args),
-        Some(Command::Adapters(args)) => block_on(adapters::run(args)),
+        Some(Command::Adapters(args)) => adapters::run(args),
         Some(Command::History(args)) => block_on(history::run(args)),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Daemon(command)) => daemon::run(command),

@@ -15,7 +15,7 @@ mod table;
 mod testing;
 mod windows;
 
-pub(crate) use adapters::adapters;
+pub(crate) use adapters::{adapters, faults};
 pub(crate) use age::age;
 pub(crate) use notices::target_error;
 pub(crate) use panes::panes;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use agtmux_api::wire::{Candidate, Explanation};
 use agtmux_core::evidence::{DialogKind, Stand};
 use agtmux_core::sanitize;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use serde::Serialize;
 
 use crate::commands::block_on;
@@ -17,21 +17,25 @@ use crate::output;
 use crate::render::age;
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("rules").args(["agent", "manifest"]).multiple(true)))]
 pub(crate) struct ExplainArgs {
     /// The agent: runtime:ID, %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
     #[arg(value_name = "REF", required_unless_present = "screen")]
     reference: Option<String>,
     /// Judge this saved screen instead, plain or with escapes; needs no daemon
-    #[arg(long, value_name = "FILE", requires = "agent", conflicts_with = "reference")]
+    #[arg(long, value_name = "FILE", requires = "rules", conflicts_with = "reference")]
     screen: Option<PathBuf>,
     /// The kind of agent on that screen
-    #[arg(long, value_name = "TYPE", requires = "screen")]
+    #[arg(long, value_name = "TYPE", requires = "screen", conflicts_with = "reference")]
     agent: Option<String>,
+    /// Judge it by this manifest instead of those that are known
+    #[arg(long, value_name = "FILE", requires = "screen", conflicts_with = "reference")]
+    manifest: Option<PathBuf>,
     /// The pane's title at that time
-    #[arg(long, requires = "screen")]
+    #[arg(long, requires = "screen", conflicts_with = "reference")]
     title: Option<String>,
     /// The pane's command at that time
-    #[arg(long, requires = "screen")]
+    #[arg(long, requires = "screen", conflicts_with = "reference")]
     command: Option<String>,
     /// Print JSON
     #[arg(long)]

@@ -2,25 +2,23 @@
 
 use std::path::Path;
 
-use agtmux_agents::{Judgement, Registry, SavedScreen, judge};
+use agtmux_agents::{Fault, Judgement, Registry, SavedScreen, check as checked, judge};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 
 use super::ExplainArgs;
+use crate::commands::adapters::check;
 use crate::error::{CliError, Exit};
 use crate::message::Message;
-use crate::output;
+use crate::{known, output};
 
 const LARGEST_SCREEN: u64 = 16 << 20;
 
 pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
-    let agent = args.agent.as_deref().unwrap_or_default();
-    if !Registry::builtin().agent_types().any(|known| known.as_str() == agent) {
-        let known: Vec<_> = Registry::builtin().agent_types().map(ToString::to_string).collect();
-        let message =
-            Message::new(format!("there is no agent '{agent}'")).hint(format!("use one of {}", known.join(", ")));
-        return Err(CliError::new(Exit::Usage, message));
-    }
+    let (agent, registry) = match &args.manifest {
+        Some(manifest) => by_manifest(manifest, args.agent.as_deref())?,
+        None => by_name(args.agent.as_deref().unwrap_or_default())?,
+    };
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
     if std::fs::metadata(file).map_err(fault)?.len() > LARGEST_SCREEN {
         let message = Message::new(format!("'{}' has more than 16 MiB: that is no screen", file.display()));
@@ -28,7 +26,7 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
-    let judgement = judge(Registry::builtin(), agent, &screen);
+    let judgement = judge(&registry, &agent, &screen);
     if args.json {
         let json = serde_json::to_vec(&judgement).map_err(|error| CliError::io("write JSON", error))?;
         output::line(&json)?;
@@ -36,6 +34,34 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
         output::lines(&told(&judgement))?;
     }
     Ok(Exit::Ok)
+}
+
+/// One of those that are known. A file of the user's that is faulty is told of instead of what is known without it.
+fn by_name(agent: &str) -> Result<(String, Registry), CliError> {
+    let registry = known::agents()?;
+    let own_file = |fault: &&Fault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);
+    if let Some(fault) = registry.faults().iter().find(own_file) {
+        return Err(check::refusal(&fault.error));
+    }
+    if !registry.knows(agent) {
+        let known: Vec<String> = registry.adapters().map(|adapter| adapter.name).collect();
+        let message = Message::new(format!("there is no agent '{agent}'"));
+        let message = registry.faults().iter().fold(message, |message, fault| message.because(fault.error.to_string()));
+        return Err(CliError::new(Exit::Usage, message.hint(format!("use one of {}", known.join(", ")))));
+    }
+    Ok((agent.to_owned(), registry))
+}
+
+fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<(String, Registry), CliError> {
+    let text = check::read(manifest).map_err(|error| check::refusal(&error))?;
+    let path = known::shown(manifest);
+    let name = checked(&path, &text).map_err(|error| check::refusal(&error))?.adapter.name;
+    if agent.is_some_and(|agent| agent != name) {
+        let message =
+            Message::new(format!("'{path}' describes the agent '{name}', not '{}'", agent.unwrap_or_default()));
+        return Err(CliError::new(Exit::Usage, message.hint(format!("use --agent {name}, or leave it out"))));
+    }
+    Ok((name, known::agents_of(manifest, text)))
 }
 
 fn told(judgement: &Judgement) -> Vec<String> {

@@ -1,0 +1,101 @@
+//! Reads the small files that a user writes for us.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// More are not read: somebody has the wrong directory.
+const MOST_FILES: usize = 256;
+
+/// One file of a directory, and what it holds or why that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub path: PathBuf,
+    pub text: Result<String, String>,
+    /// It is a link: what it leads to may change without the directory telling.
+    pub is_link: bool,
+}
+
+/// The files with this ending, by name. A directory that is not there is an empty one. Hidden files are those that
+/// editors leave lying about.
+pub fn in_dir(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<Found>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let wanted = |path: &PathBuf| {
+        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        !hidden && path.extension().is_some_and(|found| found == ending)
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(wanted).collect();
+    paths.sort();
+    paths.truncate(MOST_FILES);
+    let found = |path: PathBuf| {
+        let text = plain(&path, largest).map_err(|error| error.to_string());
+        Found { text, is_link: path.is_symlink(), path }
+    };
+    Ok(paths.into_iter().map(found).collect())
+}
+
+/// A plain file of ours that is not too large. A link may lead to it; nothing that could make us wait is opened.
+pub fn plain(path: &Path, largest: u64) -> io::Result<String> {
+    let refuse = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(refuse("is no plain file".into()));
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refuse("belongs to another user".into()));
+    }
+    let mut bytes = Vec::new();
+    file.take(largest + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > largest {
+        return Err(refuse(format!("has more than {} KiB", largest >> 10)));
+    }
+    String::from_utf8(bytes).map_err(|_| refuse("is no UTF-8 text".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_files_of_bounded_size_are_read() {
+        let dir = std::env::temp_dir().join(format!("agtmux-files-{}", std::process::id()));
+        fs::create_dir_all(dir.join("e.toml")).expect("made");
+        let write = |name: &str, text: &[u8]| fs::write(dir.join(name), text).expect("written");
+        write("a.toml", b"a");
+        write("b.toml", &[b'#'; 2000]);
+        write("c.toml", b"\xff");
+        write(".hidden.toml", b"");
+        write("a.toml~", b"");
+        std::os::unix::fs::symlink(dir.join("a.toml"), dir.join("d.toml")).expect("linked");
+        std::os::unix::fs::symlink("/dev/zero", dir.join("f.toml")).expect("linked");
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("g.toml"), rustix::fs::Mode::RUSR).expect("a fifo");
+        let found = in_dir(&dir, "toml", 1024).expect("read");
+        let told: Vec<_> = found.iter().map(|f| (f.text.as_deref().map_err(String::as_str), f.is_link)).collect();
+        assert_eq!(
+            told,
+            [
+                (Ok("a"), false),
+                (Err("has more than 1 KiB"), false),
+                (Err("is no UTF-8 text"), false),
+                (Ok("a"), true),
+                (Err("is no plain file"), false),
+                // It belongs to root: whether that is us is not what this is about.
+                (Err("is no plain file"), true),
+                (Err("is no plain file"), false),
+            ]
+        );
+        fs::remove_dir_all(&dir).expect("removed");
+        assert_eq!(in_dir(&dir, "toml", 1024).expect("no directory"), []);
+    }
+}

@@ -1,0 +1,42 @@
+//! What is known of a pane besides its screen.
+
+use agtmux_api::wire::Explanation;
+use agtmux_api::{SCHEMA_VERSION, VERSION};
+use agtmux_core::text;
+use agtmux_tmux::Capture;
+use agtmux_tmux::platform::{PaneProcesses, Process, process_table};
+use serde_json::{Value, json};
+use std::os::unix::ffi::OsStrExt;
+
+pub(super) fn of(who: &Explanation, capture: &Capture) -> Value {
+    let tree = process_table(false).trees(&[capture.pane_pid]).pop().flatten();
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "agtmux": VERSION,
+        "recorded_at": jiff::Timestamp::now(),
+        "agent_type": who.agent_type,
+        "state": who.state,
+        "title": text::from_bytes(&capture.title),
+        "pane_pid": capture.pane_pid,
+        "foreground_group": tree.as_ref().and_then(|tree| tree.foreground_pgrp),
+        "processes": tree.as_ref().map(processes),
+    })
+}
+
+fn processes(tree: &PaneProcesses) -> Vec<Value> {
+    tree.processes.iter().map(process).collect()
+}
+
+/// Its arguments tell what it is; its environment is nobody's business.
+fn process(process: &Process) -> Value {
+    json!({
+        "pid": process.pid,
+        "ppid": process.ppid,
+        "group": process.pgrp,
+        "stopped": process.stopped,
+        "zombie": process.zombie,
+        "name": text::from_bytes(&process.name),
+        "argv": process.argv.iter().map(|arg| text::from_bytes(arg)).collect::<Vec<_>>(),
+        "exe": process.exe.as_ref().map(|exe| text::from_bytes(exe.as_os_str().as_bytes())),
+    })
+}

@@ -1,0 +1,118 @@
+//! `agtmux adapters record`: what an agent shows and says, saved without its secrets.
+
+mod facts;
+mod screen;
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use agtmux_api::config::Config;
+use agtmux_api::paths::private_dir;
+use agtmux_api::wire::{Explanation, Health};
+use agtmux_core::redact;
+use agtmux_tmux::{Capture, TmuxServer};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::commands::explain::Named;
+use crate::connect::Daemon;
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::{known, output};
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// The agent: runtime:ID, %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// Where to put the files: a directory that is empty or not there yet; one of agtmux's own by default
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(super) async fn run(args: RecordArgs) -> Result<Exit, CliError> {
+    let daemon = Daemon::from_env()?;
+    let explained: Value = daemon.get("/v1/explain", &Named { r#ref: &args.reference, since: None }).await?;
+    let who: Explanation = serde_json::from_value(explained.clone()).map_err(|e| CliError::io("read the answer", e))?;
+    let runtime = format!("runtime:{}", who.runtime_id);
+    let named = Named { r#ref: &runtime, since: None };
+    let capture = capture(&daemon, &who).await?;
+    let shown = screen::without_secrets(&capture.screen);
+    let files = [
+        ("screen.txt", shown.plain.into_bytes()),
+        ("screen.ansi", shown.ansi),
+        ("facts.json", written(facts::of(&who, &capture))?),
+        ("explain.json", written(explained)?),
+        ("history.json", written(daemon.get("/v1/history", &named).await?)?),
+        ("events.json", written(daemon.get("/v1/history/events", &named).await?)?),
+    ];
+    let dir = match args.out {
+        Some(dir) => own_dir(dir)?,
+        None => usual_dir(&daemon, &who)?,
+    };
+    for (name, content) in &files {
+        write(&dir.join(name), content)?;
+    }
+    output::line(known::shown(&dir).as_bytes())?;
+    let screen = known::shown(&dir.join("screen.ansi"));
+    Message::new(format!("saved what {} in {} shows and says", who.agent_type, who.pane_id))
+        .because("known kinds of secrets were taken out; look through it before you give it away")
+        .hint(format!("agtmux explain --screen {screen} --agent {}", who.agent_type))
+        .tell();
+    Ok(Exit::Ok)
+}
+
+async fn capture(daemon: &Daemon, who: &Explanation) -> Result<Capture, CliError> {
+    let health: Health = daemon.get("/v1/health", &()).await?;
+    let server = health.servers.iter().find(|server| server.target == who.target && server.server == who.server);
+    let pane = who.pane_id.trim_start_matches('%').parse::<u32>().ok();
+    let gone = || {
+        let message = Message::new(format!("the pane {} cannot be read now", who.pane_id));
+        CliError::failed(message.hint("agtmux list panes"))
+    };
+    let (server, pane) = server.zip(pane).ok_or_else(gone)?;
+    let tmux = Config::load(&daemon.paths.config)?.tmux;
+    let socket = agtmux_core::text::to_bytes(&server.socket);
+    let socket = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(&socket);
+    let captures = TmuxServer::new(tmux.program, socket, tmux.command_timeout.0).capture(&[pane]).await;
+    let captures = captures.map_err(|error| CliError::io("read the pane", error))?;
+    captures.into_iter().find(|capture| capture.server_pid == server.pid).ok_or_else(gone)
+}
+
+/// Whatever else an answer holds, its secrets are not written down.
+fn written(mut answer: Value) -> Result<Vec<u8>, CliError> {
+    redact::json(&mut answer);
+    let mut bytes = serde_json::to_vec_pretty(&answer).map_err(|error| CliError::io("write JSON", error))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn usual_dir(daemon: &Daemon, who: &Explanation) -> Result<PathBuf, CliError> {
+    let records = daemon.paths.records_dir();
+    daemon.paths.prepare_state_dir()?;
+    private_dir(&records, "AGTMUX_STATE_DIR")?;
+    let time = Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ");
+    let kind: String = who.agent_type.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    own_dir(records.join(format!("{kind}-{}-{time}", who.pane_id.trim_start_matches('%'))))
+}
+
+/// A directory of its own: what is there already is never written over.
+fn own_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
+    let shown = known::shown(&dir);
+    let cannot = |error: std::io::Error| CliError::io(&format!("use '{shown}'"), error);
+    DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(cannot)?;
+    if std::fs::read_dir(&dir).map_err(cannot)?.next().is_some() {
+        let message = Message::new(format!("'{shown}' holds something already and is left alone"));
+        return Err(CliError::new(Exit::Usage, message.hint("name a directory that is empty or not there yet")));
+    }
+    std::path::absolute(&dir).map_err(cannot)
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<(), CliError> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| file.write_all(content));
+    written.map_err(|error| CliError::io(&format!("write '{}'", known::shown(path)), error))
+}

@@ -1,0 +1,400 @@
+//! An agent that nobody has heard of is added with one file: it shows every state, and the file can change at any time.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::path::PathBuf;
+
+use agtmux::{Done, SOON, agtmux, items, list, script, start, world};
+use agtmux_testkit::{TmuxServer, World, wait_for};
+use serde_json::{Value, json};
+
+const MANIFEST: &str = include_str!("otto/otto.toml");
+const SCRIPT: &str = include_str!("otto/otto");
+
+/// A program in one pane that draws what it is told.
+struct Agent {
+    server: TmuxServer,
+    pane: String,
+    world: World,
+}
+
+impl Agent {
+    fn start(program: &str) -> Self {
+        let world = world();
+        let agent = Self::start_in(world, program, "");
+        start(&agent.world);
+        agent
+    }
+
+    fn start_in(world: World, program: &str, option: &str) -> Self {
+        let server = world.tmux("default");
+        let screens = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otto/screens");
+        let program = script(&world, program, SCRIPT);
+        let command = format!("OTTO_SCREENS={screens} exec {} {option}", program.display());
+        let pane = server.new_session("work", &command);
+        server.run(&["resize-window", "-t", "=work:", "-x", "80", "-y", "24"]);
+        Self { server, pane, world }
+    }
+
+    fn draws(&self, scene: &str) {
+        self.server.run(&["send-keys", "-t", &self.pane, scene, "Enter"]);
+    }
+
+    fn item(&self) -> Value {
+        let listing = list(&self.world);
+        let here = |item: &&Value| item["identity"]["pane_id"] == self.pane.as_str();
+        items(&listing).iter().find(here).cloned().unwrap_or(listing)
+    }
+
+    /// Waits until the list says so: the kind of agent and its state, both null where there is no agent.
+    #[track_caller]
+    fn becomes(&self, kind: &Value, state: &Value) -> Value {
+        wait_for(&format!("{kind} in {state}"), SOON, || {
+            let item = self.item();
+            let why = || format!("{item}\n{}", agtmux(&self.world, &["explain", &self.pane]).text());
+            if item["agent_type"] == *kind && item["state"] == *state { Ok(item) } else { Err(why()) }
+        })
+    }
+
+    #[track_caller]
+    fn otto_becomes(&self, state: &str) -> Value {
+        self.becomes(&json!("otto"), &json!(state))
+    }
+
+    fn adapters(&self) -> Value {
+        agtmux(&self.world, &["adapters", "--json"]).json()
+    }
+
+    fn adapter(&self, name: &str) -> Option<Value> {
+        let adapters = self.adapters();
+        items(&adapters).iter().find(|item| item["name"] == name).cloned()
+    }
+
+    /// Waits until the adapter of this name is as it should be.
+    #[track_caller]
+    fn adapter_becomes(&self, what: &str, name: &str, fits: impl Fn(Option<&Value>) -> bool) {
+        wait_for(what, SOON, || {
+            let adapter = self.adapter(name);
+            if fits(adapter.as_ref()) { Ok(()) } else { Err(self.adapters().to_string()) }
+        });
+    }
+}
+
+fn manifest_path(world: &World, name: &str) -> PathBuf {
+    world.config_file().with_file_name("agents").join(name)
+}
+
+fn put(world: &World, name: &str, text: &str) {
+    let path = manifest_path(world, name);
+    fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+    fs::write(path, text).expect("written");
+}
+
+#[test]
+fn one_file_is_enough_for_every_state() {
+    let otto = Agent::start("otto");
+    otto.becomes(&Value::Null, &Value::Null);
+    put(&otto.world, "otto.toml", MANIFEST);
+    otto.otto_becomes("idle");
+    otto.draws("running");
+    otto.otto_becomes("running");
+    otto.draws("approval");
+    let dialog = otto.otto_becomes("waiting_approval")["dialog"].clone();
+    assert_eq!((&dialog["kind"], &dialog["question"]), (&json!("approval"), &json!("Run this command?")));
+    assert_eq!(dialog["subject"], "$ rm -r build");
+    assert_eq!(dialog["options"], json!([{"n": 1, "label": "Yes"}, {"n": 2, "label": "No"}]));
+    otto.draws("input");
+    let dialog = otto.otto_becomes("waiting_input")["dialog"].clone();
+    assert_eq!((&dialog["kind"], &dialog["question"]), (&json!("input"), &json!("Which tea?")));
+    assert_eq!(dialog["options"], json!([{"n": 1, "label": "green"}, {"n": 2, "label": "black"}]));
+    otto.draws("completed");
+    otto.otto_becomes("completed");
+    otto.draws("error");
+    otto.otto_becomes("error");
+    otto.draws("garbage");
+    let item = otto.otto_becomes("unknown");
+    assert!(item["reason_code"].is_string(), "{item}");
+    let adapter = otto.adapter("otto").expect("is known");
+    assert_eq!((&adapter["origin"], &adapter["version"], &adapter["agents"]), (&json!("file"), &json!(3), &json!(1)));
+    assert_eq!(adapter["file"].as_str().map(PathBuf::from), Some(manifest_path(&otto.world, "otto.toml")));
+}
+
+#[test]
+fn a_file_counts_as_soon_as_it_is_written() {
+    let otto = Agent::start("otto");
+    put(&otto.world, "otto.toml", MANIFEST);
+    otto.otto_becomes("idle");
+    // Nothing is drawn: what is there is judged anew.
+    put(&otto.world, "otto.toml", &MANIFEST.replace("state = \"idle\"", "state = \"error\""));
+    otto.otto_becomes("error");
+
+    put(&otto.world, "otto.toml", &MANIFEST.replace(r"all = ['\Aotto: failed']", "all = ['(']"));
+    otto.adapter_becomes("the mistake", "otto", |adapter| {
+        let error = adapter.and_then(|adapter| adapter["error"].as_str()).unwrap_or_default();
+        error.contains("otto.toml:26: rule 'failed': 'all' is no regular expression: unclosed group")
+    });
+    otto.otto_becomes("error");
+    let told = agtmux(&otto.world, &["adapters"]);
+    assert!(told.text().contains("faulty file"), "{}", told.text());
+    assert!(told.stderr.contains("otto.toml:26: rule 'failed'") && told.stderr.contains("in force"), "{}", told.stderr);
+
+    put(&otto.world, "otto.toml", &MANIFEST.replace("name = \"otto\"", "name = \"karl\"\ncolour = 1"));
+    otto.becomes(&json!("karl"), &json!("idle"));
+    let karl = otto.adapter("karl").expect("is known");
+    assert_eq!((&karl["error"], otto.adapter("otto")), (&Value::Null, None));
+    let warning = karl["warnings"][0].as_str().unwrap_or_default();
+    assert!(warning.contains("otto.toml:3: 'colour' is not known to this build"), "{karl}");
+
+    fs::remove_file(manifest_path(&otto.world, "otto.toml")).expect("removed");
+    otto.becomes(&Value::Null, &Value::Null);
+    otto.adapter_becomes("no such adapter", "karl", |adapter| adapter.is_none());
+
+    // An editor writes beside it and moves it there; the directory may come and go.
+    fs::remove_dir(manifest_path(&otto.world, "")).expect("removed");
+    put(&otto.world, "otto.toml.new", MANIFEST);
+    assert_eq!(otto.adapter("otto"), None);
+    fs::rename(manifest_path(&otto.world, "otto.toml.new"), manifest_path(&otto.world, "otto.toml")).expect("moved");
+    otto.otto_becomes("idle");
+}
+
+#[test]
+fn a_built_in_agent_is_replaced_and_comes_back() {
+    let claude = Agent::start("claude");
+    let is = |state: &str| claude.becomes(&json!("claude"), &json!(state));
+    is("unknown");
+    assert_eq!(claude.adapter("claude").expect("is known")["origin"], "built_in");
+    put(&claude.world, "mine.toml", &MANIFEST.replace("\"otto\"", "\"claude\""));
+    is("idle");
+    claude.draws("running");
+    is("running");
+    let adapter = claude.adapter("claude").expect("is known");
+    assert_eq!((&adapter["origin"], &adapter["replaces_built_in"]), (&json!("file"), &json!(true)));
+    assert!(agtmux(&claude.world, &["adapters"]).text().contains("mine.toml (replaces the built-in)"));
+    fs::remove_file(manifest_path(&claude.world, "mine.toml")).expect("removed");
+    is("unknown");
+    let adapter = claude.adapter("claude").expect("is known");
+    assert_eq!((&adapter["origin"], &adapter["replaces_built_in"]), (&json!("built_in"), &json!(false)));
+}
+
+#[test]
+fn a_broken_file_disables_only_itself() {
+    let world = world();
+    put(&world, "otto.toml", MANIFEST);
+    put(&world, "broken.toml", "contract = 1\nname = \"x\"\nprocess = 1\n");
+    put(&world, "claude.toml", &MANIFEST.replace("contract = 1", "contract = 2"));
+    put(&world, "second.toml", MANIFEST);
+    fs::create_dir(manifest_path(&world, "dir.toml")).expect("made");
+    let otto = Agent::start_in(world, "otto", "");
+    start(&otto.world);
+    otto.otto_becomes("idle");
+    let adapters = otto.adapters();
+    let broken = adapters["broken"].as_array().expect("a list");
+    let error = |at: usize| broken[at]["error"].as_str().unwrap_or_default();
+    assert_eq!(broken.len(), 4, "{adapters}");
+    assert!(error(0).contains("broken.toml:3: "), "{adapters}");
+    assert!(
+        error(1).contains("claude.toml:1: written for contract 2") && error(1).contains("update agtmux"),
+        "{adapters}"
+    );
+    assert!(error(2).ends_with("dir.toml: is no plain file"), "{adapters}");
+    assert!(error(3).contains("there is already an agent named 'otto', in "), "{adapters}");
+    assert_eq!(otto.adapter("claude").expect("is known")["origin"], "built_in");
+    let logs = agtmux(&otto.world, &["daemon", "logs"]).text();
+    assert!(logs.contains("a manifest is faulty and is left out") && logs.contains("broken.toml:3"), "{logs}");
+    let told = agtmux(&otto.world, &["adapters"]);
+    assert!(
+        told.text().lines().any(|line| line.starts_with("broken") && line.contains("broken.toml")),
+        "{}",
+        told.text()
+    );
+    assert!(told.stderr.contains("try: agtmux adapters check "), "{}", told.stderr);
+}
+
+/// Not only screens are judged anew: what a process was started for and what its file says is told again.
+#[test]
+fn every_source_is_read_again_after_a_change() {
+    let with = |version: u32, rest: &str| {
+        let text = MANIFEST.replace("version = 3", &format!("version = {version}"));
+        text.replace("programs = [\"otto\"]", &format!("programs = [\"otto\"]\n{rest}"))
+    };
+    let reread = |otto: &Agent, version: u32, rest: &str| {
+        put(&otto.world, "otto.toml", &with(version, rest));
+        let fits = |adapter: Option<&Value>| adapter.is_some_and(|adapter| adapter["version"] == version);
+        otto.adapter_becomes("the new version", "otto", fits);
+    };
+    let headless = "headless = [\"--print\"]\n";
+    let otto = Agent::start_in(world(), "otto", "--print");
+    put(&otto.world, "otto.toml", &with(4, headless));
+    start(&otto.world);
+    otto.draws("garbage");
+    otto.otto_becomes("running");
+    reread(&otto, 5, headless);
+    otto.otto_becomes("running");
+    reread(&otto, 6, "");
+    otto.otto_becomes("unknown");
+
+    let status = "[status_file]\nroot = '.otto'\npath = '{pid}.json'\nevent = 'status'\n\
+                  [[event]]\nsource = 'file'\ntype = 'status'\nwhen = { is = 'busy' }\nturn = 'running'\n";
+    let pid = otto.server.run(&["display-message", "-p", "-t", &otto.pane, "#{pane_pid}"]);
+    fs::create_dir(otto.world.home().join(".otto")).expect("made");
+    fs::write(otto.world.home().join(format!(".otto/{}.json", pid.trim())), r#"{"is": "busy"}"#).expect("written");
+    reread(&otto, 7, status);
+    otto.otto_becomes("running");
+    reread(&otto, 8, status);
+    otto.otto_becomes("running");
+    reread(&otto, 9, &status.replace("'running'", "'error'"));
+    otto.otto_becomes("error");
+}
+
+#[test]
+fn what_links_lead_to_is_followed() {
+    let otto = Agent::start("otto");
+    let (dotfiles, link) = (otto.world.home().join("dotfiles.toml"), manifest_path(&otto.world, "otto.toml"));
+    fs::write(&dotfiles, MANIFEST).expect("written");
+    fs::create_dir_all(link.parent().expect("a directory")).expect("made");
+    std::os::unix::fs::symlink(&dotfiles, &link).expect("linked");
+    otto.otto_becomes("idle");
+    fs::write(&dotfiles, MANIFEST.replace("state = \"idle\"", "state = \"error\"")).expect("written");
+    otto.otto_becomes("error");
+}
+
+/// A recording holds what is needed to find a mistake, and nothing that has to stay private.
+#[test]
+fn an_agent_is_recorded_without_its_secrets() {
+    let world = world();
+    put(&world, "otto.toml", MANIFEST);
+    let key = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz";
+    let otto = Agent::start_in(world, "otto", "");
+    let tty = otto.server.run(&["display-message", "-p", "-t", &otto.pane, "#{pane_tty}"]);
+    start(&otto.world);
+    otto.draws("running");
+    otto.otto_becomes("running");
+    let args = ["emit", "--pane", &otto.pane, "--source", "hook", "--event-type", "running", "--dedupe-key", "1"];
+    assert_eq!(agtmux(&otto.world, &args).code, Some(0));
+    fs::write(tty.trim(), format!("\x1b]2;title {key}\x1b\\\x1b[20;1H\x1b[1mexport KEY={key}\x1b[0m")).expect("drawn");
+    wait_for("the secret on screen", SOON, || {
+        let shown = otto.server.run(&["capture-pane", "-p", "-t", &otto.pane]);
+        if shown.contains("export KEY") { Ok(()) } else { Err(shown) }
+    });
+    let out = otto.world.dir().join("report");
+    let saved = agtmux(&otto.world, &["adapters", "record", "otto", "--out", out.to_str().expect("plain")]);
+    assert_eq!((saved.code, saved.text().trim()), (Some(0), out.to_str().expect("plain")), "{}", saved.stderr);
+    let text = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for name in ["screen.txt", "screen.ansi", "facts.json", "explain.json", "history.json", "events.json"] {
+        assert!(!text(name).contains(&key[14..40]), "{name}: {}", text(name));
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(out.join(name)).expect("there"));
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    assert!(text("screen.txt").contains("~ boiling (3 s)\n") && text("screen.txt").contains("[redacted:"));
+    let facts: Value = serde_json::from_str(&text("facts.json")).expect("JSON");
+    assert!(facts["title"].as_str().is_some_and(|title| title.starts_with("title [redacted:")), "{facts}");
+    let argv = |process: &Value| process["argv"].to_string().contains("/otto");
+    assert!(facts["processes"].as_array().is_some_and(|all| all.iter().any(argv)), "{facts}");
+    let events: Value = serde_json::from_str(&text("events.json")).expect("JSON");
+    assert_eq!(events["items"][0]["event_type"], "running", "{events}");
+
+    let again = agtmux(&otto.world, &["adapters", "record", "otto", "--out", out.to_str().expect("plain")]);
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    let usual = agtmux(&otto.world, &["adapters", "record", &otto.pane]);
+    assert!(usual.text().starts_with(otto.world.state_dir().join("records/otto-").to_str().expect("plain")));
+    let screen = PathBuf::from(usual.text().trim()).join("screen.ansi");
+    let judged =
+        agtmux(&otto.world, &["explain", "--screen", screen.to_str().expect("plain"), "--agent", "otto", "--json"]);
+    assert_eq!(judged.json()["state"], "unknown", "what was drawn below the box is not otto's");
+    assert_eq!(agtmux(&otto.world, &["adapters", "record", "nobody"]).code, Some(5));
+}
+
+fn offline(world: &World, args: &[&str]) -> Done {
+    agtmux::run(world.agtmux().env("AGTMUX_NO_AUTOSTART", "1").args(args))
+}
+
+#[test]
+fn a_manifest_is_checked_with_no_daemon() {
+    let world = world();
+    let file = world.home().join("otto.toml");
+    let check = |text: &str, more: &[&str]| {
+        fs::write(&file, text).expect("written");
+        offline(&world, &[&["adapters", "check", file.to_str().expect("plain")], more].concat())
+    };
+    let good = check(MANIFEST, &[]);
+    assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
+    for part in [
+        "otto.toml is fine: the agent 'otto', version 3\n",
+        "  recognised by  otto\n",
+        "  rules          4 screen, 2 dialog, 0 title, 0 event\n",
+        "  can tell       error, waiting_approval, waiting_input, running, completed, idle\n",
+        "to use it, put it into ",
+    ] {
+        assert!(good.text().contains(part), "{}", good.text());
+    }
+    let warned = check(&MANIFEST.replace("footer = 1", "footer = 1\nheader = 1"), &[]);
+    assert_eq!(warned.code, Some(0));
+    assert!(warned.text().contains("otto.toml:13: 'layout.header' is not known"), "{}", warned.text());
+    let replaces = check(&MANIFEST.replace("\"otto\"", "\"codex\""), &[]);
+    assert!(replaces.text().contains("replaces       the built-in agent 'codex'"), "{}", replaces.text());
+    let bad = check(&MANIFEST.replace("'^press", "'^(press"), &[]);
+    assert_eq!((bad.code, bad.text().as_str()), (Some(2), ""));
+    assert!(
+        bad.stderr.contains("otto.toml:47: dialog 'permission': 'hint' is no regular expression"),
+        "{}",
+        bad.stderr
+    );
+    let other = check(&MANIFEST.replace("contract = 1", "contract = 2"), &["--json"]);
+    let json: Value = serde_json::from_slice(&other.stdout).expect("JSON");
+    assert_eq!((other.code, &json["ok"], &json["line"]), (Some(2), &json!(false), &json!(1)));
+    let hostile = check("contract = 1\nname = \"\u{1b}[31m\"\n[process]\nprograms = [\"x\"]\n", &[]);
+    assert!(hostile.code == Some(2) && !hostile.stderr.contains('\u{1b}'), "{:?}", hostile.stderr);
+    assert_eq!(offline(&world, &["adapters", "check", "/nowhere.toml"]).code, Some(2));
+    assert!(!world.state_dir().join("state.db").exists(), "no daemon was started");
+}
+
+#[test]
+fn a_start_is_written_once() {
+    let world = world();
+    let new = |args: &[&str]| offline(&world, &[&["adapters", "new"], args].concat());
+    let path = manifest_path(&world, "otto.toml");
+    let written = new(&["otto"]);
+    assert_eq!((written.code, written.text().trim()), (Some(0), path.to_str().expect("plain")), "{}", written.stderr);
+    assert_eq!(offline(&world, &["adapters", "check", path.to_str().expect("plain")]).code, Some(0));
+    let again = new(&["otto"]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("there is an agent 'otto' already, in '"), "{}", again.stderr);
+    fs::write(&path, "broken").expect("written");
+    assert!(new(&["otto"]).stderr.contains("is there already and is left alone"));
+    assert_eq!(fs::read_to_string(&path).expect("there"), "broken");
+    let taken = new(&["claude"]);
+    assert_eq!(taken.code, Some(1));
+    assert!(taken.stderr.contains("there is a built-in agent 'claude'"), "{}", taken.stderr);
+    assert!(!manifest_path(&world, "claude.toml").exists());
+    assert!(new(&["claude", "--stdout"]).text().contains("name = \"claude\""));
+    assert!(new(&["karl", "--stdout"]).text().contains("name = \"karl\""));
+    for bad in ["Otto", "../x", "", "a b", "x\"y"] {
+        assert_eq!(new(&[bad]).code, Some(2), "{bad}");
+    }
+}
+
+#[test]
+fn a_saved_screen_is_judged_by_a_manifest_of_ones_own() {
+    let world = world();
+    let screen = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otto/screens/approval");
+    let judge = |more: &[&str]| offline(&world, &[&["explain", "--screen", screen, "--json"], more].concat());
+    assert_eq!(judge(&["--agent", "otto"]).code, Some(2));
+    let file = world.home().join("elsewhere.toml");
+    fs::write(&file, MANIFEST).expect("written");
+    let file = file.to_str().expect("plain");
+    let judged = judge(&["--agent", "otto", "--manifest", file]).json();
+    assert_eq!((&judged["state"], &judged["rule"]), (&json!("waiting_approval"), &json!("permission")));
+    assert_eq!(judge(&["--manifest", file]).json()["state"], "waiting_approval");
+    let other = judge(&["--agent", "claude", "--manifest", file]);
+    assert_eq!(other.code, Some(2));
+    assert!(other.stderr.contains("describes the agent 'otto', not 'claude'"), "{}", other.stderr);
+    put(&world, "otto.toml", MANIFEST);
+    assert_eq!(judge(&["--agent", "otto"]).json()["state"], "waiting_approval");
+    put(&world, "otto.toml", "contract = 1\nname =");
+    let broken = judge(&["--agent", "otto"]);
+    assert_eq!(broken.code, Some(2));
+    assert!(broken.stderr.contains("otto.toml:2: "), "{}", broken.stderr);
+    assert_eq!(judge(&["--agent", "claude"]).json()["state"], "unknown", "others are not harmed");
+}
