@@ -3,6 +3,8 @@
 mod claude;
 mod codex;
 mod gemini;
+mod opencode;
+mod pi;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +12,7 @@ use std::path::PathBuf;
 use super::command::on_path;
 use super::edit::hooks::Format;
 
-pub(super) const ALL: [&Agent; 3] = [&claude::AGENT, &codex::AGENT, &gemini::AGENT];
+pub(super) const ALL: [&Agent; 5] = [&claude::AGENT, &codex::AGENT, &gemini::AGENT, &opencode::AGENT, &pi::AGENT];
 
 #[derive(Debug)]
 pub(super) struct Agent {
@@ -44,6 +46,8 @@ pub(super) enum Content {
     Hooks(Format),
     /// A TOML file with the root key `notify`.
     Notify,
+    /// A file that is ours from its first byte to its last, made from this text.
+    Whole(&'static str),
 }
 
 impl Agent {
@@ -79,6 +83,9 @@ mod tests {
         assert_eq!(dir("codex", &[("CODEX_HOME", "/c")]), Some("/c".into()));
         assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "/g")]), Some("/g/.gemini".into()));
         assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "rel")]), Some("/h/.gemini".into()));
+        assert_eq!(dir("opencode", &[("HOME", "/h")]), Some("/h/.config/opencode".into()));
+        assert_eq!(dir("opencode", &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/opencode".into()));
+        assert_eq!(dir("pi", &[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")]), Some("/p".into()));
         assert_eq!(dir("codex", &[]), None);
     }
 }
