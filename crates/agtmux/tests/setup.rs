@@ -292,3 +292,73 @@ fn only_what_is_here_is_connected() {
     let told = done(&world, &["--yes", "--agent", "codex"]);
     assert!(told.text().contains("review the new hooks"), "{}", told.text());
 }
+
+/// The files that are all ours, with the directories that make their agents known.
+fn own_files(world: &World) -> [PathBuf; 2] {
+    let opencode = world.dir().join("config/opencode");
+    let pi = file(world, ".pi/agent");
+    for dir in [&opencode, &pi] {
+        fs::create_dir_all(dir).expect("the world is writable");
+    }
+    [opencode.join("plugin/agtmux.js"), pi.join("extensions/agtmux.ts")]
+}
+
+#[test]
+fn files_of_our_own_come_and_go_with_their_directories() {
+    let world = world();
+    let files = own_files(&world);
+    done(&world, &["--yes"]);
+    for path in &files {
+        let text = read(path);
+        let program = format!("const PROGRAM = \"{}\"", env!("CARGO_BIN_EXE_agtmux"));
+        assert!(text.contains(&program), "{text}");
+        assert!(text.starts_with("// Written by `agtmux setup`"), "{text}");
+    }
+    let again = done(&world, &["--yes"]);
+    assert!(!again.text().contains("@@") && again.text().contains("nothing to do"), "{}", again.text());
+    let gone = done(&world, &["--uninstall", "--yes"]);
+    assert!(gone.text().contains("removed "), "{}", gone.text());
+    for path in &files {
+        let dir = path.parent().expect("a directory");
+        assert!(!dir.exists() && dir.parent().is_some_and(Path::exists), "{}", path.display());
+    }
+    assert!(!world.state_dir().join("setup.json").exists());
+}
+
+#[test]
+fn a_file_of_our_own_follows_the_program_and_leaves_what_is_beside_it() {
+    let world = world();
+    let [opencode, _] = own_files(&world);
+    let link = world.home().join("agtmux");
+    symlink(env!("CARGO_BIN_EXE_agtmux"), &link).expect("linked");
+    let path = std::env::join_paths([&world.home(), Path::new("/usr/bin"), Path::new("/bin")]).expect("a PATH");
+    let elsewhere = run(world.agtmux().args(["setup", "--yes"]).env("PATH", path));
+    assert_eq!(elsewhere.code, Some(0), "{}", elsewhere.stderr);
+    assert!(read(&opencode).contains(&format!("\"{}\"", link.display())), "the name on PATH outlives updates");
+    done(&world, &["--yes"]);
+    assert!(read(&opencode).contains(&format!("\"{}\"", env!("CARGO_BIN_EXE_agtmux"))), "{}", read(&opencode));
+    assert!(backups(&opencode).is_empty(), "all of it was ours");
+    let theirs = opencode.with_file_name("theirs.js");
+    fs::write(&theirs, "export const X = async () => ({})\n").expect("written");
+    fs::remove_file(world.state_dir().join("setup.json")).expect("removed");
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!opencode.exists() && theirs.exists(), "also without the record");
+}
+
+#[test]
+fn a_file_that_somebody_else_wrote_or_changed_is_left_alone() {
+    let world = world();
+    let [opencode, pi] = own_files(&world);
+    done(&world, &["--yes"]);
+    let changed = read(&opencode).replace("PATIENCE = 5000", "PATIENCE = 1");
+    fs::write(&opencode, &changed).expect("written");
+    fs::write(&pi, "export default () => {};\n").expect("written");
+    let refused = setup(&world, &["--yes"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.text().contains("changed after agtmux wrote it; move or delete it"), "{}", refused.text());
+    assert!(refused.text().contains("that agtmux has not written; move it"), "{}", refused.text());
+    let kept = setup(&world, &["--uninstall", "--yes"]);
+    assert_eq!(kept.code, Some(1), "what is left is told");
+    assert!(kept.text().contains("changed after agtmux wrote it"), "{}", kept.text());
+    assert_eq!((read(&opencode), read(&pi)), (changed, "export default () => {};\n".to_owned()));
+}

@@ -27,6 +27,9 @@ pub struct Memory {
     open: Vec<Open>,
     /// Prompts whose turns have not ended.
     prompts: u32,
+    /// How the turn has ended, if its end alone would not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ending: Option<Stand>,
     /// Said when its time comes, unless its source says something else first.
     held: Vec<Held>,
 }
@@ -135,10 +138,10 @@ impl Reader<'_> {
         };
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
-            let said = told(turn.stand());
+            let said = told(memory.turn(turn.stand()));
             memory.held.retain(|held| held.said.source != event.source);
             let hold = rule.hold(memory.prompts > 1);
-            memory.prompts = match turn.stand() {
+            memory.prompts = match said.stand {
                 Stand::Running => memory.prompts + u32::from(rule.prompt),
                 _ if event.source == Source::Hook => memory.prompts.saturating_sub(1),
                 _ => memory.prompts,
@@ -149,6 +152,9 @@ impl Reader<'_> {
                 memory.held.push(Held { due: now.checked_add(hold).unwrap_or(now), said });
             }
         }
+        if let Some(ends) = rule.ends {
+            memory.ending = Some(ends.stand());
+        }
         all.extend(memory.questions(rule, event, owner).map(|(stand, at)| Told { as_of: at, ..told(stand) }));
         all.extend(rule.asks.map(|asks| told(asks.stand())));
         all
@@ -156,6 +162,16 @@ impl Reader<'_> {
 }
 
 impl Memory {
+    /// What is said of the turn, together with what was said before.
+    fn turn(&mut self, stand: Stand) -> Stand {
+        match stand {
+            Stand::Running => self.ending = None,
+            Stand::Completed => return self.ending.unwrap_or(stand),
+            _ => {}
+        }
+        stand
+    }
+
     /// What is open after this event, if the event has anything to do with it.
     fn questions(
         &mut self,

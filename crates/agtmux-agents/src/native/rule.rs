@@ -57,6 +57,10 @@ pub(crate) struct EventRule {
     /// A prompt goes in: one more turn that has to end.
     #[serde(default)]
     pub(super) prompt: bool,
+    /// How the turn has ended if the next that is heard of it is a bare end: an agent that was stopped or failed may say
+    /// that, and then that it is done.
+    #[serde(default)]
+    pub(super) ends: Option<Turn>,
     /// It is said only if nothing else about the turn comes within this time.
     #[serde(default)]
     hold_ms: u32,
@@ -163,6 +167,9 @@ impl EventRule {
         }
         if self.opens.is_some() && self.asks.is_some() {
             return named("has both 'opens' and 'asks'");
+        }
+        if matches!(self.ends, Some(Turn::Running | Turn::Completed)) {
+            return named("has an 'ends' that is neither 'idle' nor 'error'");
         }
         if self.closes == Closes::Same && self.key.is_empty() {
             return named("closes the same question but has no 'key'");

@@ -1,5 +1,8 @@
 //! Recorded events of real agents, and what their manifests make of them.
 
+mod opencode;
+mod pi;
+
 use agtmux_core::evidence::{DialogKind, Source, Stand};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -52,6 +55,23 @@ impl Story {
         let event = NativeEvent { source, event_type, payload, at: self.now };
         let told = Registry::builtin().reduce(self.agent, &mut self.memory, event, self.now);
         told.into_iter().map(|told| told.stand).collect()
+    }
+
+    /// The events of a recording, one on each line.
+    fn lines(&self, name: &str) -> Vec<Value> {
+        let path = format!("{}/evidence/hooks/{}/{name}.jsonl", env!("CARGO_MANIFEST_DIR"), self.agent);
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        text.lines().map(|line| serde_json::from_str(line).expect("recorded JSON")).collect()
+    }
+
+    fn line(&mut self, line: &Value) -> Vec<Stand> {
+        let event_type = line["event"].as_str().expect("an event").to_owned();
+        self.event(Source::Hook, &event_type, &line["payload"])
+    }
+
+    /// What each event of a recording says.
+    fn tell(&mut self, name: &str) -> Vec<Vec<Stand>> {
+        self.lines(name).iter().map(|line| self.line(line)).collect()
     }
 
     fn later(&mut self, millis: i64) -> Option<Stand> {

@@ -14,6 +14,10 @@ impl OurCommand {
         Self { program: program.to_owned(), agent }
     }
 
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
     pub(super) fn line(&self, event: &str) -> String {
         format!("{} hook {} {event}", quoted(&self.program), self.agent)
     }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
+use super::plan::Change;
+
 /// No settings are as large as this.
 const LARGEST: u64 = 8 << 20;
 
@@ -44,14 +46,20 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Replaces what is there by what should be, if it still is what was shown. Gives the name of the copy.
-pub(super) fn replace(path: &Path, before: Option<&str>, after: Option<&str>) -> io::Result<Option<PathBuf>> {
+pub(super) fn replace(change: &Change) -> io::Result<Option<PathBuf>> {
+    let (path, before, after) = (change.target.as_path(), change.before.as_deref(), change.after.as_deref());
     if read(path)?.as_deref() != before.map(str::as_bytes) {
         return Err(io::Error::other("it has been changed in the meantime; nothing was written"));
     }
-    let backup = before.filter(|_| after.is_some()).map(|text| back_up(path, text)).transpose()?;
+    let copied = before.filter(|_| after.is_some() && change.keeps_copy);
+    let backup = copied.map(|text| back_up(path, text)).transpose()?;
     match after {
         Some(text) => write(path, text)?,
         None => fs::remove_file(path)?,
+    }
+    if let Some(dir) = path.parent().filter(|_| after.is_none() && change.made_dir) {
+        // It stays where somebody has put something else into it.
+        let _ = fs::remove_dir(dir);
     }
     Ok(backup)
 }

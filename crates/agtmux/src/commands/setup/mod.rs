@@ -152,9 +152,7 @@ fn apply(plans: Vec<(&'static Agent, Vec<FilePlan>)>, dry_run: bool, mut record:
                 if change.entry.is_some() {
                     record.set(&change.target, change.entry.clone());
                 }
-                let written = record
-                    .save(paths)
-                    .and_then(|()| files::replace(&change.target, change.before.as_deref(), change.after.as_deref()));
+                let written = record.save(paths).and_then(|()| files::replace(change));
                 if written.is_ok() && change.entry.is_none() {
                     record.set(&change.target, None);
                     let _ = record.save(paths);
@@ -179,7 +177,8 @@ fn tell_outcome(reports: &Reports, aim: Aim) -> Result<(), CliError> {
                 Message::new(format!("'{path}' was left as it is")).because(error.clone()).tell();
             } else if done.applied {
                 let copy = done.backup.as_ref().map(|backup| format!(" (before: {})", backup.display()));
-                lines.push(format!("wrote {path}{}", copy.unwrap_or_default()));
+                let verb = if plan.is_removal() { "removed" } else { "wrote" };
+                lines.push(format!("{verb} {path}{}", copy.unwrap_or_default()));
             }
         }
         if aim == Aim::Install && files.iter().any(|(_, done)| done.applied) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::agents::{Agent, Content, SettingsFile};
 use super::command::OurCommand;
-use super::edit::{Fault, Hints, flat, hooks, notify};
+use super::edit::{Fault, Hints, flat, hooks, notify, whole};
 use super::files;
 use super::record::{Entry, Record};
 
@@ -38,6 +38,16 @@ pub(super) struct Change {
     /// None: it goes.
     pub(super) after: Option<String>,
     pub(super) entry: Option<Entry>,
+    /// Whether there is anything in it that is not ours.
+    pub(super) keeps_copy: bool,
+    /// Whether its directory was made for it.
+    pub(super) made_dir: bool,
+}
+
+impl FilePlan {
+    pub(super) fn is_removal(&self) -> bool {
+        matches!(&self.outcome, Outcome::Change(change) if change.after.is_none())
+    }
 }
 
 pub(super) fn plan(agent: &'static Agent, dir: &Path, program: &str, aim: Aim, record: &Record) -> Vec<FilePlan> {
@@ -71,12 +81,15 @@ fn change(
     let told = |fault: Fault| format!("line {}: {}", fault.line, fault.why);
     let holds_ours = content.holds_ours(text, ours).map_err(told)?;
     let clean = if holds_ours { content.remove(text, &known.hints, ours).map_err(told)? } else { text.to_owned() };
-    let created = if holds_ours { known.created } else { before.is_none() };
+    let is_whole = matches!(content, Content::Whole(_));
+    let created = if holds_ours { known.created || is_whole } else { before.is_none() };
+    let keeps_copy = !is_whole;
+    let made_dir = if holds_ours { known.made_dir } else { target.parent().is_some_and(|dir| !dir.exists()) };
     match aim {
         Aim::Uninstall if !holds_ours => Ok(None),
         Aim::Uninstall => {
             let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
-            Ok(Some(Change { target, before, after, entry: None }))
+            Ok(Some(Change { target, before, after, entry: None, keeps_copy, made_dir }))
         }
         Aim::Install if content.is_current(text, ours).map_err(told)? => Ok(None),
         Aim::Install => {
@@ -85,7 +98,8 @@ fn change(
             if content.remove(&after, &hints, ours).as_deref() != Ok(clean.as_str()) {
                 return Err("it has a form that agtmux could not restore exactly, so it is left alone".into());
             }
-            Ok(Some(Change { target, before, after: Some(after), entry: Some(Entry { created, hints }) }))
+            let entry = Some(Entry { created, made_dir, hints });
+            Ok(Some(Change { target, before, after: Some(after), entry, keeps_copy, made_dir }))
         }
     }
 }
@@ -102,6 +116,7 @@ impl Content {
             Self::Hooks(_) => hooks::installed(text, ours).map(|found| !found.is_empty()),
             Self::FlatHooks(_) => flat::installed(text, ours).map(|found| !found.is_empty()),
             Self::Notify => notify::is_installed(text, ours),
+            Self::Whole(_) => whole::is_installed(text),
         }
     }
 
@@ -110,6 +125,7 @@ impl Content {
             Self::Hooks(format) => hooks::is_current(text, format, ours),
             Self::FlatHooks(events) => flat::is_current(text, events, ours),
             Self::Notify => notify::is_current(text, ours),
+            Self::Whole(template) => Ok(whole::is_current(text, template, ours)),
         }
     }
 
@@ -118,6 +134,7 @@ impl Content {
             Self::Hooks(format) => hooks::install(text, format, ours),
             Self::FlatHooks(events) => flat::install(text, events, ours),
             Self::Notify => notify::install(text, ours),
+            Self::Whole(template) => whole::install(text, template, ours),
         }
     }
 
@@ -126,6 +143,7 @@ impl Content {
             Self::Hooks(_) => hooks::remove(text, hints, ours),
             Self::FlatHooks(_) => flat::remove(text, hints, ours),
             Self::Notify => notify::remove(text, hints, ours),
+            Self::Whole(_) => Ok(String::new()),
         }
     }
 }

@@ -22,6 +22,9 @@ pub(super) struct Entry {
     /// There was no such file before.
     #[serde(default)]
     pub(super) created: bool,
+    /// Nor its directory.
+    #[serde(default)]
+    pub(super) made_dir: bool,
     #[serde(default)]
     pub(super) hints: Hints,
 }

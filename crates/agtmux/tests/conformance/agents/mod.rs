@@ -5,6 +5,8 @@ mod aider;
 mod claude;
 mod codex;
 mod gemini;
+mod opencode;
+mod pi;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,8 @@ use super::mark::Mark;
 use super::words::{Mode, Scene};
 
 /// All that are tried.
-pub(crate) const ALL: [&dyn Agent; 4] = [&claude::Claude, &codex::Codex, &gemini::Gemini, &aider::Aider];
+pub(crate) const ALL: [&dyn Agent; 6] =
+    [&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::OpenCode, &pi::Pi, &aider::Aider];
 
 /// A command that the agents may run without asking.
 pub(crate) const FREE_TOOL: &str = "./free-tool";

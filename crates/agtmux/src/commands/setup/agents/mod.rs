@@ -4,6 +4,8 @@ mod claude;
 mod codex;
 mod cursor;
 mod gemini;
+mod opencode;
+mod pi;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +13,8 @@ use std::path::PathBuf;
 use super::command::on_path;
 use super::edit::hooks::Format;
 
-pub(super) const ALL: [&Agent; 4] = [&claude::AGENT, &codex::AGENT, &cursor::AGENT, &gemini::AGENT];
+pub(super) const ALL: [&Agent; 6] =
+    [&claude::AGENT, &codex::AGENT, &cursor::AGENT, &gemini::AGENT, &opencode::AGENT, &pi::AGENT];
 
 #[derive(Debug)]
 pub(super) struct Agent {
@@ -47,6 +50,8 @@ pub(super) enum Content {
     FlatHooks(&'static [&'static str]),
     /// A TOML file with the root key `notify`.
     Notify,
+    /// A file that is ours from its first byte to its last, made from this text.
+    Whole(&'static str),
 }
 
 impl Agent {
@@ -86,6 +91,9 @@ mod tests {
         assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "/g")]), Some("/g/.gemini".into()));
         assert_eq!(dir("gemini", &[("HOME", "/h"), ("GEMINI_CLI_HOME", "rel")]), Some("/h/.gemini".into()));
         assert_eq!(dir("cursor", &[("HOME", "/h"), ("", "/c")]), Some("/h/.cursor".into()));
+        assert_eq!(dir("opencode", &[("HOME", "/h")]), Some("/h/.config/opencode".into()));
+        assert_eq!(dir("opencode", &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/opencode".into()));
+        assert_eq!(dir("pi", &[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")]), Some("/p".into()));
         assert_eq!(dir("codex", &[]), None);
     }
 }

@@ -8,6 +8,7 @@ mod json;
 pub(super) mod notify;
 #[cfg(test)]
 mod tests;
+pub(super) mod whole;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
