@@ -1,0 +1,49 @@
+//! What users write may be anything: it is refused with its place, or it works.
+
+use agtmux_agents::{ManifestFile, Registry, SavedScreen, UserManifests, check, judge};
+use proptest::prelude::*;
+
+fn mangled(source: &str, edits: &[(prop::sample::Index, u8, String)]) -> String {
+    let mut lines: Vec<String> = source.lines().map(Into::into).collect();
+    for (at, how, text) in edits {
+        let at = at.index(lines.len());
+        match how {
+            0 => drop(lines.remove(at)),
+            1 => lines.insert(at, text.clone()),
+            2 => lines[at] = lines[at].replace('\'', text),
+            3 => lines[at] = lines[at].chars().rev().collect(),
+            _ => lines.swap(at, 0),
+        }
+    }
+    lines.join("\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_mangled_manifest_is_refused_or_works(
+        agent in prop::sample::select(vec!["aider", "gemini", "pi"]),
+        edits in prop::collection::vec((any::<prop::sample::Index>(), 0u8..5, ".{0,12}"), 1..4),
+    ) {
+        let text = mangled(Registry::source(agent).expect("is built in"), &edits);
+        match check("x.toml", &text) {
+            Err(error) => {
+                prop_assert!(error.to_string().starts_with("x.toml:"));
+                prop_assert!(error.line.is_none_or(|line| line >= 1 && line <= text.lines().count() + 1), "{error}");
+            }
+            Ok(checked) => {
+                let mut user = UserManifests::default();
+                user.update([ManifestFile { path: "x.toml".into(), text: Ok(text) }]);
+                let saved = SavedScreen { text: b"> hello\n\n1. Yes\n", title: Some("x"), command: None };
+                judge(&user.registry(), &checked.adapter.name, &saved);
+            }
+        }
+    }
+
+    #[test]
+    fn anything_may_be_in_a_manifest(text in any::<String>()) {
+        let _ = check("x.toml", &text);
+        let _ = check("x.toml", &format!("contract = 1\nname = 'x'\n{text}"));
+    }
+}
