@@ -13,11 +13,14 @@ use super::until;
 const INSTALL: Duration = Duration::from_secs(240);
 const LOOK_UP: Duration = Duration::from_secs(30);
 
+/// For agents that do not run on the oldest node that is still in use.
+const NEWER_NODE: (&str, &str) = ("node", "22.23.3");
+
 #[derive(Debug, Clone)]
 pub(crate) struct Installed {
     pub(crate) version: String,
-    /// Where its program is.
-    pub(crate) programs: PathBuf,
+    /// Where its programs are, as they should stand on PATH.
+    pub(crate) programs: Vec<PathBuf>,
     /// Whether npm was asked for it in this run.
     pub(crate) fetched: bool,
 }
@@ -33,7 +36,18 @@ pub(crate) fn install(package: &str, version: &str) -> Result<Installed, String>
     if fetched {
         fetch(&cache, &place, &format!("{package}@{version}"))?;
     }
-    Ok(Installed { version: version.to_owned(), programs: place.join("node_modules/.bin"), fetched })
+    Ok(Installed { version: version.to_owned(), programs: vec![place.join("node_modules/.bin")], fetched })
+}
+
+impl Installed {
+    /// With a node in front of the machine's own.
+    pub(crate) fn with_newer_node(mut self) -> Result<Self, String> {
+        let (package, version) = NEWER_NODE;
+        let node = install(package, version)?;
+        self.fetched |= node.fetched;
+        self.programs.splice(..0, node.programs);
+        Ok(self)
+    }
 }
 
 /// The newest version that there is.

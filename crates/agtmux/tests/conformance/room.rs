@@ -43,7 +43,7 @@ fn agtmux() -> PathBuf {
 
 pub(crate) struct Plan<'a> {
     pub(crate) agent: &'a dyn Agent,
-    pub(crate) programs: &'a Path,
+    pub(crate) programs: &'a [PathBuf],
     pub(crate) mode: Mode,
     pub(crate) trusted: bool,
     pub(crate) size: Size,
@@ -155,8 +155,10 @@ fn is_tmux_or_agtmux(pid: u32) -> bool {
 fn open_shell(server: &TmuxServer, plan: &Plan<'_>, place: &Place) -> String {
     let own = agtmux();
     let own = own.parent().expect("a program has a directory");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{}:{path}", plan.programs.display(), own.display());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = plan.programs.iter().cloned().chain([own.to_owned()]).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(dirs).expect("they were on a PATH, or have plain names");
+    let path = path.to_string_lossy();
     let mut variables = vec![("PS1", "sh$ ".into()), ("COLORTERM", "truecolor".into())];
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
         variables.push((name, NOWHERE.into()));

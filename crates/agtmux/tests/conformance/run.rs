@@ -70,6 +70,7 @@ fn provide(agent: &dyn Agent, latest: bool) -> Result<(Installed, String), Strin
     let (package, pinned) = agent.package();
     let version = if latest { newest(package)? } else { pinned.to_owned() };
     let installed = install(package, &version)?;
+    let installed = if agent.newer_node() { installed.with_newer_node()? } else { installed };
     let note = match (latest, version == pinned) {
         (true, true) => " (newest, and the pinned one)".to_owned(),
         (true, false) => format!(" (newest; pinned is {pinned})"),

@@ -25,6 +25,11 @@ pub(crate) trait Agent: Sync {
     /// The npm package and the version that the marks were measured on.
     fn package(&self) -> (&'static str, &'static str);
 
+    /// Whether it needs a newer node than a machine may have.
+    fn newer_node(&self) -> bool {
+        false
+    }
+
     /// Writes the settings that make it start without questions.
     fn prepare(&self, place: &Place);
 
