@@ -1,5 +1,8 @@
 //! Recorded events of real agents, and what their manifests make of them.
 
+mod copilot;
+mod qwen;
+
 use agtmux_core::evidence::{DialogKind, Source, Stand};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
