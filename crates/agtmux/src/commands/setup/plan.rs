@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::agents::{Agent, Content, SettingsFile};
 use super::command::OurCommand;
+use super::edit::hooks::{Format, Shape};
 use super::edit::{Fault, Hints, hooks, notify};
 use super::files;
 use super::record::{Entry, Record};
@@ -71,7 +72,7 @@ fn change(
     let told = |fault: Fault| format!("line {}: {}", fault.line, fault.why);
     let holds_ours = content.holds_ours(text, ours).map_err(told)?;
     let clean = if holds_ours { content.remove(text, &known.hints, ours).map_err(told)? } else { text.to_owned() };
-    let created = if holds_ours { known.created } else { before.is_none() };
+    let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
     match aim {
         Aim::Uninstall if !holds_ours => Ok(None),
         Aim::Uninstall => {
@@ -97,6 +98,11 @@ fn not_text(error: &std::string::FromUtf8Error) -> String {
 }
 
 impl Content {
+    /// Whether nobody else has a reason to make such a file.
+    fn is_own_file(&self) -> bool {
+        matches!(self, Self::Hooks(Format { shape: Shape::Own { .. }, .. }))
+    }
+
     fn holds_ours(&self, text: &str, ours: &OurCommand) -> Result<bool, Fault> {
         match self {
             Self::Hooks(_) => hooks::installed(text, ours).map(|found| !found.is_empty()),
@@ -120,7 +126,7 @@ impl Content {
 
     fn remove(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
         match self {
-            Self::Hooks(_) => hooks::remove(text, hints, ours),
+            Self::Hooks(format) => hooks::remove(text, format, hints, ours),
             Self::Notify => notify::remove(text, hints, ours),
         }
     }

@@ -2,7 +2,9 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
+mod qwen;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +12,7 @@ use std::path::PathBuf;
 use super::command::on_path;
 use super::edit::hooks::Format;
 
-pub(super) const ALL: [&Agent; 3] = [&claude::AGENT, &codex::AGENT, &gemini::AGENT];
+pub(super) const ALL: [&Agent; 5] = [&claude::AGENT, &codex::AGENT, &copilot::AGENT, &gemini::AGENT, &qwen::AGENT];
 
 #[derive(Debug)]
 pub(super) struct Agent {
