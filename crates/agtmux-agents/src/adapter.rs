@@ -68,8 +68,8 @@ mod tests {
     use crate::Registry;
 
     #[test]
-    fn the_three_that_tell_of_themselves_support_everything() {
-        for name in ["claude", "codex", "gemini"] {
+    fn those_that_tell_of_themselves_support_everything() {
+        for name in ["claude", "codex", "copilot", "gemini", "qwen"] {
             let adapter = Registry::builtin().adapters().find(|a| a.name == name).expect("is known");
             let Capabilities {
                 event_driven,
