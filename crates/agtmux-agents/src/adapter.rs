@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn those_that_tell_of_themselves_support_everything() {
-        for name in ["claude", "codex", "gemini", "opencode", "pi"] {
+        for name in ["claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen"] {
             let adapter = Registry::builtin().adapters().find(|a| a.name == name).expect("is known");
             let Capabilities {
                 event_driven,

@@ -150,6 +150,30 @@ fn qwen_asks_below_its_transcript() {
     assert_eq!(judged("qwen", text).state, State::WaitingApproval);
 }
 
+/// A capture of the real one.
+fn captured(name: &str) -> String {
+    let agent = name.split('-').next().unwrap_or(name);
+    let path = format!("{}/evidence/screens/{agent}/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn copilot_asks_with_a_list_between_two_rules() {
+    let asked = dialog("copilot", &captured("copilot-question"));
+    assert_eq!(asked.question, "Which colour should the button be?");
+    assert_eq!(labels(&asked), ["Red", "Blue", "Other (type your answer)"]);
+    assert_eq!(asked.subject.as_deref(), Some("Colour:"), "nothing of the transcript belongs to it");
+}
+
+#[test]
+fn qwen_asks_for_trust_and_for_an_answer() {
+    let trust = dialog("qwen", &captured("qwen-trust"));
+    assert_eq!(labels(&trust), ["Trust folder (proj)", "Trust parent folder (agt-abcdef)", "Don't trust (esc)"]);
+    let asked = dialog("qwen", &captured("qwen-question"));
+    assert_eq!(asked.question, "Which colour should the button be?");
+    assert_eq!(labels(&asked), ["Red", "Blue", "Type something..."]);
+}
+
 #[test]
 fn codex_asks_who_one_is() {
     let text = "  Sign in with ChatGPT to use Codex as part of your paid plan\n  or connect an API key\n\n> 1. Sign in with ChatGPT\n     Usage included\n\n  2. Provide \

@@ -17,6 +17,8 @@ const GEMINI: &str = ".gemini/settings.json";
 const CODEX_HOOKS: &str = ".codex/hooks.json";
 const CODEX_CONFIG: &str = ".codex/config.toml";
 const CURSOR: &str = ".cursor/hooks.json";
+const COPILOT: &str = ".copilot/hooks/agtmux.json";
+const QWEN: &str = ".qwen/settings.json";
 
 fn file(world: &World, name: &str) -> PathBuf {
     world.home().join(name)
@@ -70,7 +72,7 @@ const ODD: [&str; 9] = [
 fn install_and_uninstall_give_back_the_same_bytes() {
     for text in ODD {
         let world = world();
-        let files = [CLAUDE, GEMINI, CODEX_HOOKS, CURSOR].map(|name| put(&world, name, text));
+        let files = [CLAUDE, GEMINI, CODEX_HOOKS, CURSOR, QWEN].map(|name| put(&world, name, text));
         let config = put(&world, CODEX_CONFIG, "# mine\r\nmodel = 'x' # y\r\n\r\n[features]\r\na = true");
         let before = read(&config);
         done(&world, &["--yes"]);
@@ -94,11 +96,11 @@ fn install_and_uninstall_give_back_the_same_bytes() {
 #[test]
 fn files_that_were_not_there_are_gone_again() {
     let world = world();
-    for dir in [".claude", ".codex", ".cursor", ".gemini"] {
+    for dir in [".claude", ".codex", ".copilot", ".cursor", ".gemini", ".qwen"] {
         fs::create_dir(file(&world, dir)).expect("made");
     }
     done(&world, &["--yes"]);
-    let made = [CLAUDE, GEMINI, CODEX_HOOKS, CODEX_CONFIG, CURSOR].map(|name| file(&world, name));
+    let made = [CLAUDE, GEMINI, CODEX_HOOKS, CODEX_CONFIG, CURSOR, COPILOT, QWEN].map(|name| file(&world, name));
     let settings: Value = serde_json::from_str(&read(&made[0])).expect("JSON");
     let entry = &settings["hooks"]["PermissionRequest"][0]["hooks"][0];
     assert_eq!(entry["type"], "command");
@@ -116,11 +118,45 @@ fn files_that_were_not_there_are_gone_again() {
     assert_eq!((&cursor["version"], cursor["hooks"].as_object().map(serde_json::Map::len)), (&1.into(), Some(5)));
     let entry = serde_json::json!([{"command": format!("'{}' hook cursor stop", env!("CARGO_BIN_EXE_agtmux"))}]);
     assert_eq!(cursor["hooks"]["stop"], entry, "no groups, and nothing that it might not know");
+    let qwen: Value = serde_json::from_str(&read(&made[6])).expect("JSON");
+    assert!(qwen["hooks"]["StopFailure"][0]["hooks"][0]["command"].is_string(), "{qwen}");
     done(&world, &["--uninstall", "--yes"]);
     for path in made {
         assert!(!path.exists(), "{}", path.display());
     }
     assert!(!world.state_dir().join("setup.json").exists());
+}
+
+#[test]
+fn copilot_gets_a_file_of_our_own() {
+    let world = world();
+    let theirs = put(&world, ".copilot/hooks/mine.json", "{\"version\": 1, \"hooks\": {}}");
+    let ours = file(&world, COPILOT);
+    done(&world, &["--yes", "--agent", "copilot"]);
+    let hooks: Value = serde_json::from_str(&read(&ours)).expect("JSON");
+    assert_eq!(hooks["version"], 1);
+    let entry = &hooks["hooks"]["notification"][0];
+    assert_eq!(entry["bash"], format!("'{}' hook copilot notification", env!("CARGO_BIN_EXE_agtmux")));
+    assert!(hooks["hooks"]["preToolUse"].is_null(), "a hook that cannot be run would stop its tools: {hooks}");
+    let again = done(&world, &["--yes", "--agent", "copilot"]);
+    assert!(again.text().contains("nothing to do"), "{}", again.text());
+    // Whoever removes the state directory can still be rid of it.
+    fs::remove_file(world.state_dir().join("setup.json")).expect("removed");
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!ours.exists() && backups(&ours).is_empty());
+    assert_eq!(read(&theirs), "{\"version\": 1, \"hooks\": {}}");
+}
+
+#[test]
+fn what_the_user_put_into_our_own_file_stays() {
+    let world = world();
+    let text =
+        "{\n  \"version\": 1,\n  \"hooks\": { \"agentStop\": [{ \"type\": \"command\", \"bash\": \"mine\" }] }\n}\n";
+    let ours = put(&world, COPILOT, text);
+    done(&world, &["--yes", "--agent", "copilot"]);
+    assert!(read(&ours).contains("hook copilot agentStop"));
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&ours), text);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use serde_json::Value;
 pub(crate) use rule::{EventRule, NativeRules};
 
 use crate::generic;
-use rule::Closes;
 pub(crate) use rule::at;
+use rule::{Closes, text_at};
 
 /// More questions than anybody has open at a time.
 const MOST_OPEN: usize = 64;
@@ -27,9 +27,9 @@ pub struct Memory {
     open: Vec<Open>,
     /// Prompts whose turns have not ended.
     prompts: u32,
-    /// How the turn has ended, if its end alone would not tell.
+    /// How the last turn ended, or will, if a hook has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ending: Option<Stand>,
+    ended: Option<Stand>,
     /// Said when its time comes, unless its source says something else first.
     held: Vec<Held>,
 }
@@ -97,22 +97,23 @@ impl Memory {
 
 impl Reader<'_> {
     pub(crate) fn reduce(&self, memory: &mut Memory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Told> {
-        let text = |path: &String| {
-            let found = at(event.payload, path)?.as_str()?;
-            (!found.is_empty()).then(|| found.to_owned())
-        };
-        let session = self.native.session.iter().find_map(text);
+        let session = self.native.session.text(event.payload);
         let known = memory.session.as_deref().or(session.as_deref());
         let rule = self.events.iter().find(|rule| rule.fits(event.source, event.event_type, event.payload, known));
         let another = self.native.one_session && session.is_some() && session.as_deref() != known;
         if another && !rule.is_some_and(|rule| rule.changes_session) {
             return Vec::new();
         }
-        if session.is_some() {
+        if rule.is_some_and(|rule| rule.ends_session) {
+            memory.session = None;
+        } else if session.is_some() {
             memory.session = session;
         }
         match rule {
-            Some(rule) => self.apply(rule, memory, event, self.native.owner.as_ref().and_then(text), now),
+            Some(rule) => {
+                let owner = self.native.owner.as_deref().and_then(|path| text_at(event.payload, path));
+                self.apply(rule, memory, event, owner, now)
+            }
             // What is no event of this agent may be a word of those who wrap it.
             None => generic(event),
         }
@@ -138,14 +139,18 @@ impl Reader<'_> {
         };
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
-            let said = told(memory.turn(turn.stand()));
+            let stand = memory.ended.filter(|_| rule.as_ended).unwrap_or(turn.stand());
+            let said = told(stand);
             memory.held.retain(|held| held.said.source != event.source);
             let hold = rule.hold(memory.prompts > 1);
-            memory.prompts = match said.stand {
+            memory.prompts = match stand {
                 Stand::Running => memory.prompts + u32::from(rule.prompt),
                 _ if event.source == Source::Hook => memory.prompts.saturating_sub(1),
                 _ => memory.prompts,
             };
+            if event.source == Source::Hook {
+                memory.ended = Some(stand).filter(|stand| *stand != Stand::Running);
+            }
             if hold.is_zero() {
                 all.push(said);
             } else {
@@ -153,7 +158,7 @@ impl Reader<'_> {
             }
         }
         if let Some(ends) = rule.ends {
-            memory.ending = Some(ends.stand());
+            memory.ended = Some(ends.stand());
         }
         all.extend(memory.questions(rule, event, owner).map(|(stand, at)| Told { as_of: at, ..told(stand) }));
         all.extend(rule.asks.map(|asks| told(asks.stand())));
@@ -162,16 +167,6 @@ impl Reader<'_> {
 }
 
 impl Memory {
-    /// What is said of the turn, together with what was said before.
-    fn turn(&mut self, stand: Stand) -> Stand {
-        match stand {
-            Stand::Running => self.ending = None,
-            Stand::Completed => return self.ending.unwrap_or(stand),
-            _ => {}
-        }
-        stand
-    }
-
     /// What is open after this event, if the event has anything to do with it.
     fn questions(
         &mut self,

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use agtmux_core::evidence::{DialogKind, Source, Stand};
 use jiff::SignedDuration;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 /// How to read what an agent says of itself.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct NativeRules {
-    /// Where an event names the agent's session; the first that is there counts.
-    #[serde(default, deserialize_with = "one_or_more")]
-    pub(super) session: Vec<String>,
+    /// Where an event names the agent's session; the first place of several that names one.
+    #[serde(default)]
+    pub(super) session: Places,
     /// It may start others of its kind, whose events come from the same pane: those of another session say nothing,
     /// unless their rule says that the session changes.
     #[serde(default)]
@@ -48,6 +48,9 @@ pub(crate) struct EventRule {
     /// The agent goes on in another session.
     #[serde(default)]
     pub(super) changes_session: bool,
+    /// The agent's session is over; the next one that is named is its own.
+    #[serde(default)]
+    pub(super) ends_session: bool,
     /// What tells one open question from another.
     #[serde(default)]
     pub(super) key: Vec<String>,
@@ -57,8 +60,7 @@ pub(crate) struct EventRule {
     /// A prompt goes in: one more turn that has to end.
     #[serde(default)]
     pub(super) prompt: bool,
-    /// How the turn has ended if the next that is heard of it is a bare end: an agent that was stopped or failed may say
-    /// that, and then that it is done.
+    /// How the turn will have ended when its end is told by a rule with `as_ended`.
     #[serde(default)]
     pub(super) ends: Option<Turn>,
     /// It is said only if nothing else about the turn comes within this time.
@@ -73,6 +75,39 @@ pub(crate) struct EventRule {
     /// Most likely so, but other things look the same.
     #[serde(default)]
     pub(super) tentative: bool,
+    /// Where an event before it has told how the turn ended, it says that instead. An agent that was stopped or failed may
+    /// say so and then that it is done; and what it shows may have said otherwise in between, for it is drawn later.
+    #[serde(default)]
+    pub(super) as_ended: bool,
+}
+
+/// One path into a payload, or several of which the first that leads to a text counts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Places {
+    One(String),
+    FirstOf(Vec<String>),
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::FirstOf(Vec::new())
+    }
+}
+
+impl Places {
+    pub(super) fn text(&self, payload: &Value) -> Option<String> {
+        let paths = match self {
+            Self::One(path) => std::slice::from_ref(path),
+            Self::FirstOf(paths) => paths.as_slice(),
+        };
+        paths.iter().find_map(|path| text_at(payload, path))
+    }
+}
+
+/// What stands there, unless it is empty.
+pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
+    at(payload, path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 #[derive(Debug, Deserialize)]
@@ -112,19 +147,6 @@ pub(super) enum Asks {
     Approval,
     Input,
     Nothing,
-}
-
-fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Written {
-        One(String),
-        More(Vec<String>),
-    }
-    Ok(match Written::deserialize(from)? {
-        Written::One(path) => vec![path],
-        Written::More(paths) => paths,
-    })
 }
 
 fn hook() -> Source {

@@ -1,7 +1,9 @@
 //! Recorded events of real agents, and what their manifests make of them.
 
+mod copilot;
 mod opencode;
 mod pi;
+mod qwen;
 
 use agtmux_core::evidence::{DialogKind, Source, Stand};
 use jiff::{SignedDuration, Timestamp};

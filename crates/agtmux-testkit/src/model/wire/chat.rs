@@ -30,13 +30,13 @@ pub(super) fn question(body: &Value) -> Question {
 fn call(question: &Question, act: &Act) -> (String, Value) {
     match act {
         Act::Ask | Act::Plan => {
-            let asked = json!({"question": ASKED, "header": "Colour", "options": choices()});
             let name = question.tool(&["ask_user", "question", "ask_user_question"]);
-            (name, json!({"question": ASKED, "questions": [asked], "choices": ["Red", "Blue"]}))
+            let input = if name == "ask_user" { form() } else { questions() };
+            (name, input)
         }
         Act::Task(prompt) => {
-            let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": "general",
-                "agent_type": "general-purpose"});
+            let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": "general-purpose",
+                "agent_type": "general-purpose", "name": "mock-sub", "mode": "sync"});
             (question.tool(&["task", "agent"]), input)
         }
         act => {
@@ -49,6 +49,17 @@ fn call(question: &Question, act: &Act) -> (String, Value) {
 /// A command for whoever reads it. In silence: some agents ask what to do with what it says.
 fn written(act: &Act) -> String {
     format!("\n```bash\n{} >/dev/null\n```\n", shell_command(act).unwrap_or("true"))
+}
+
+fn questions() -> Value {
+    json!({"questions": [{"question": ASKED, "header": "Colour", "options": choices(), "multiSelect": false}]})
+}
+
+/// Copilot asks with the shape of the answer.
+fn form() -> Value {
+    let colour = json!({"type": "string", "title": "Colour", "enum": ["Red", "Blue"]});
+    let schema = json!({"type": "object", "properties": {"colour": colour}, "required": ["colour"]});
+    json!({"message": ASKED, "requestedSchema": schema})
 }
 
 pub(super) fn frames(question: &Question, pieces: &[Piece]) -> Vec<Frame> {

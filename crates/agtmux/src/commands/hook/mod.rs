@@ -36,7 +36,7 @@ Reads the hook's JSON from stdin, or for Codex's notify from the last argument, 
 it comes from. Always exits with 0, prints nothing on stdout and never starts the daemon: what cannot be delivered at
 once is kept and delivered later. `agtmux setup` puts these calls into the settings of your agents.")]
 pub(crate) struct HookArgs {
-    /// The kind of agent: claude, codex, gemini, opencode, pi
+    /// The kind of agent: claude, codex, copilot, cursor, gemini, opencode, pi, qwen
     #[arg(required = true)]
     agent: String,
     /// The hook's name, as the agent calls it

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::agents::{Agent, Content, SettingsFile};
 use super::command::OurCommand;
+use super::edit::hooks::{Format, Shape};
 use super::edit::{Fault, Hints, flat, hooks, notify, whole};
 use super::files;
 use super::record::{Entry, Record};
@@ -82,7 +83,7 @@ fn change(
     let holds_ours = content.holds_ours(text, ours).map_err(told)?;
     let clean = if holds_ours { content.remove(text, &known.hints, ours).map_err(told)? } else { text.to_owned() };
     let is_whole = matches!(content, Content::Whole(_));
-    let created = if holds_ours { known.created || is_whole } else { before.is_none() };
+    let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
     let keeps_copy = !is_whole;
     let made_dir = if holds_ours { known.made_dir } else { target.parent().is_some_and(|dir| !dir.exists()) };
     match aim {
@@ -111,6 +112,11 @@ fn not_text(error: &std::string::FromUtf8Error) -> String {
 }
 
 impl Content {
+    /// Whether nobody else has a reason to make such a file.
+    fn is_own_file(&self) -> bool {
+        matches!(self, Self::Whole(_) | Self::Hooks(Format { shape: Shape::Own { .. }, .. }))
+    }
+
     fn holds_ours(&self, text: &str, ours: &OurCommand) -> Result<bool, Fault> {
         match self {
             Self::Hooks(_) => hooks::installed(text, ours).map(|found| !found.is_empty()),
@@ -140,7 +146,7 @@ impl Content {
 
     fn remove(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
         match self {
-            Self::Hooks(_) => hooks::remove(text, hints, ours),
+            Self::Hooks(format) => hooks::remove(text, format, hints, ours),
             Self::FlatHooks(_) => flat::remove(text, hints, ours),
             Self::Notify => notify::remove(text, hints, ours),
             Self::Whole(_) => Ok(String::new()),

@@ -4,9 +4,11 @@
 mod aider;
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
 mod opencode;
 mod pi;
+mod qwen;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,8 +18,16 @@ use super::mark::Mark;
 use super::words::{Mode, Scene};
 
 /// All that are tried.
-pub(crate) const ALL: [&dyn Agent; 6] =
-    [&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::OpenCode, &pi::Pi, &aider::Aider];
+pub(crate) const ALL: [&dyn Agent; 8] = [
+    &claude::Claude,
+    &codex::Codex,
+    &gemini::Gemini,
+    &copilot::Copilot,
+    &opencode::OpenCode,
+    &pi::Pi,
+    &qwen::Qwen,
+    &aider::Aider,
+];
 
 /// A command that the agents may run without asking.
 pub(crate) const FREE_TOOL: &str = "./free-tool";

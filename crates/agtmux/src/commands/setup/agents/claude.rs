@@ -1,5 +1,5 @@
 use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::Format;
+use crate::commands::setup::edit::hooks::{Format, Shape};
 
 pub(super) static AGENT: Agent = Agent {
     name: "claude",
@@ -24,8 +24,7 @@ pub(super) static AGENT: Agent = Agent {
                 "Elicitation",
                 "ElicitationResult",
             ],
-            matcher: Some(""),
-            named: false,
+            shape: Shape::Grouped { matcher: Some(""), named: false },
             timeout: 5,
         }),
     }],

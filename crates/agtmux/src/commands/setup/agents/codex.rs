@@ -1,5 +1,5 @@
 use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::Format;
+use crate::commands::setup::edit::hooks::{Format, Shape};
 
 pub(super) static AGENT: Agent = Agent {
     name: "codex",
@@ -22,8 +22,7 @@ pub(super) static AGENT: Agent = Agent {
                     "Interrupt",
                     "SessionEnd",
                 ],
-                matcher: None,
-                named: false,
+                shape: Shape::Grouped { matcher: None, named: false },
                 // The most that it allows for SessionEnd.
                 timeout: 3,
             }),

@@ -1,5 +1,5 @@
 use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::Format;
+use crate::commands::setup::edit::hooks::{Format, Shape};
 
 /// Not BeforeModel, AfterModel and PreCompress: those come with every request and every piece of an answer.
 pub(super) static AGENT: Agent = Agent {
@@ -19,8 +19,7 @@ pub(super) static AGENT: Agent = Agent {
                 "Notification",
                 "SessionEnd",
             ],
-            matcher: None,
-            named: true,
+            shape: Shape::Grouped { matcher: None, named: true },
             // Milliseconds here.
             timeout: 5000,
         }),

@@ -2,10 +2,12 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod cursor;
 mod gemini;
 mod opencode;
 mod pi;
+mod qwen;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,8 +15,16 @@ use std::path::PathBuf;
 use super::command::on_path;
 use super::edit::hooks::Format;
 
-pub(super) const ALL: [&Agent; 6] =
-    [&claude::AGENT, &codex::AGENT, &cursor::AGENT, &gemini::AGENT, &opencode::AGENT, &pi::AGENT];
+pub(super) const ALL: [&Agent; 8] = [
+    &claude::AGENT,
+    &codex::AGENT,
+    &copilot::AGENT,
+    &cursor::AGENT,
+    &gemini::AGENT,
+    &opencode::AGENT,
+    &pi::AGENT,
+    &qwen::AGENT,
+];
 
 #[derive(Debug)]
 pub(super) struct Agent {

@@ -9,14 +9,28 @@ use crate::commands::setup::command::OurCommand;
 #[derive(Debug)]
 pub(in crate::commands::setup) struct Format {
     pub(in crate::commands::setup) events: &'static [&'static str],
-    pub(in crate::commands::setup) matcher: Option<&'static str>,
-    /// Whether a hook has a name that the agent shows.
-    pub(in crate::commands::setup) named: bool,
+    pub(in crate::commands::setup) shape: Shape,
     /// In the agent's unit.
     pub(in crate::commands::setup) timeout: u32,
 }
 
+#[derive(Debug)]
+pub(in crate::commands::setup) enum Shape {
+    /// As Claude Code invented it.
+    Grouped {
+        matcher: Option<&'static str>,
+        /// Whether a hook has a name that the agent shows.
+        named: bool,
+    },
+    /// Copilot's, without groups, in a file of hooks only, which is ours: `{"version": 1, "hooks": {"event": [{"type":
+    /// "command", "bash": "…"}]}}`
+    Own { version: u32 },
+}
+
 const HOOKS: &str = "hooks";
+const VERSION: &str = "version";
+/// Where an entry has its command, in one shape and the other.
+const COMMANDS: [&str; 2] = ["command", "bash"];
 
 /// Puts an entry for each event in, beside what is there. The text must hold none of ours.
 pub(in crate::commands::setup) fn install(
@@ -27,6 +41,9 @@ pub(in crate::commands::setup) fn install(
     let mut hints = Hints::default();
     let Some(root) = json::parse(text)? else { return Ok(into_blank(text, format, ours)) };
     let root_brackets = brackets(text, &root, "the settings are no object", true)?;
+    if version_of(format).is_some_and(|version| is_alone(&version, text)) {
+        hints.blank = Some(text.to_owned());
+    }
     let Some((_, hooks)) = root.member(HOOKS) else {
         note_if_empty(text, &root_brackets, "", &mut hints);
         let layout = root_brackets.layout(text);
@@ -53,7 +70,10 @@ fn into_blank(text: &str, format: &Format, ours: &OurCommand) -> (String, Hints)
     let newline = newline_of(text);
     let all: Vec<String> = format.events.iter().map(|event| member(event, format, ours)).collect();
     let outer = json::Layout { newline, indent: Some("  ".into()), unit: "  ".into() };
-    let object = format!("{{{}{}{newline}}}{newline}", outer.separator(), draft::member(HOOKS, &outer.object(&all)));
+    let members: Vec<String> =
+        version_of(format).into_iter().chain([draft::member(HOOKS, &outer.object(&all))]).collect();
+    let separator = outer.separator();
+    let object = format!("{{{separator}{}{newline}}}{newline}", members.join(&format!(",{separator}")));
     let open_line = text.len() > content_start(text) && !text.ends_with('\n');
     let before = if open_line { newline } else { "" };
     (format!("{text}{before}{object}"), Hints { blank: Some(text.to_owned()), ..Hints::default() })
@@ -85,16 +105,31 @@ fn member(event: &str, format: &Format, ours: &OurCommand) -> String {
 }
 
 fn group(event: &str, format: &Format, ours: &OurCommand) -> String {
-    let mut entry = vec![("type", draft::string("command")), ("command", draft::string(&ours.line(event)))];
-    if format.named {
+    let (kind, command, timeout) =
+        (draft::string("command"), draft::string(&ours.line(event)), format.timeout.to_string());
+    let (matcher, named) = match format.shape {
+        Shape::Grouped { matcher, named } => (matcher, named),
+        Shape::Own { .. } => {
+            return draft::object(&[("type", kind), (COMMANDS[1], command), ("timeoutSec", timeout)]);
+        }
+    };
+    let mut entry = vec![("type", kind), (COMMANDS[0], command), ("timeout", timeout)];
+    if named {
         entry.insert(0, ("name", draft::string("agtmux")));
     }
-    entry.push(("timeout", format.timeout.to_string()));
-    let mut group = vec![("hooks", format!("[{}]", draft::object(&entry)))];
-    if let Some(matcher) = format.matcher {
+    let mut group = vec![(HOOKS, format!("[{}]", draft::object(&entry)))];
+    if let Some(matcher) = matcher {
         group.insert(0, ("matcher", draft::string(matcher)));
     }
     draft::object(&group)
+}
+
+/// What a file of ours says besides hooks.
+fn version_of(format: &Format) -> Option<String> {
+    match format.shape {
+        Shape::Own { version } => Some(draft::member(VERSION, &version.to_string())),
+        Shape::Grouped { .. } => None,
+    }
 }
 
 /// Every command of ours with its event, in the order of the text.
@@ -114,13 +149,25 @@ pub(in crate::commands::setup) fn is_current(text: &str, format: &Format, ours: 
 }
 
 /// Takes every entry of ours out, and the brackets that held nothing else.
-pub(in crate::commands::setup) fn remove(text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
-    let mut text = text.to_owned();
-    loop {
-        let Some(root) = json::parse(&text)? else { return Ok(text) };
-        let Some(entry) = entries(&root, ours).into_iter().next() else { return Ok(text) };
-        text = without(&text, &root, &entry, hints);
+pub(in crate::commands::setup) fn remove(
+    text: &str,
+    format: &Format,
+    hints: &Hints,
+    ours: &OurCommand,
+) -> Result<String, Fault> {
+    let mut left = text.to_owned();
+    while let Some(root) = json::parse(&left)? {
+        let Some(entry) = entries(&root, ours).into_iter().next() else { break };
+        left = without(&left, &root, &entry, hints);
     }
+    let only_version = version_of(format).is_some_and(|version| is_alone(&version, &left));
+    Ok(if only_version && left != text { hints.blank.clone().unwrap_or_default() } else { left })
+}
+
+/// Whether there is nothing but this member.
+fn is_alone(member: &str, text: &str) -> bool {
+    let inner = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inner.is_some_and(|inner| inner.trim() == member)
 }
 
 /// One command of ours and the way to it.
@@ -139,10 +186,14 @@ fn entries(root: &Node, ours: &OurCommand) -> Vec<Entry> {
     for (e, event) in events.iter().enumerate() {
         let Node::Array(groups, _) = &event.value else { continue };
         for (g, group) in groups.iter().enumerate() {
-            let Some((_, Node::Array(list, _))) = group.member(HOOKS) else { continue };
+            // Where there are no groups, an entry is as good as one that is alone in its group.
+            let list = match group.member(HOOKS) {
+                Some((_, Node::Array(list, _))) => list.as_slice(),
+                _ => std::slice::from_ref(group),
+            };
             for (n, entry) in list.iter().enumerate() {
-                let Some(command) = entry.member("command").and_then(|(_, node)| node.text()) else { continue };
-                if ours.is_one(command) {
+                let mut commands = COMMANDS.iter().filter_map(|name| entry.member(name)?.1.text());
+                if let Some(command) = commands.find(|command| ours.is_one(command)) {
                     let (event, command) = (event.name.clone(), command.to_owned());
                     found.push(Entry { event, command, at: (e, g, n), alone: list.len() == 1 });
                 }

@@ -1,12 +1,17 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hooks::{self, Format};
+use super::hooks::{self, Format, Shape};
 use super::{Hints, notify};
 use crate::commands::setup::command::OurCommand;
 
-const FORMAT: Format =
-    Format { events: &["SessionStart", "Stop", "PreToolUse"], matcher: Some(""), named: false, timeout: 5 };
+const FORMAT: Format = Format {
+    events: &["SessionStart", "Stop", "PreToolUse"],
+    shape: Shape::Grouped { matcher: Some(""), named: false },
+    timeout: 5,
+};
+
+const OWN: Format = Format { events: &["agentStop", "notification"], shape: Shape::Own { version: 1 }, timeout: 5 };
 
 fn ours() -> OurCommand {
     OurCommand::new("/opt/my bin/agtmux", "claude")
@@ -57,13 +62,14 @@ fn bare(mut value: Value) -> Value {
 fn there_and_back(text: &str) -> String {
     let (after, hints) = hooks::install(text, &FORMAT, &ours()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
     assert_eq!(hooks::is_current(&after, &FORMAT, &ours()), Ok(true), "{after}");
-    assert_eq!(hooks::remove(&after, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
+    assert_eq!(hooks::remove(&after, &FORMAT, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
     assert_eq!(bare(without_ours(meaning(&after))), bare(meaning(text)), "{after}");
     // What is left without the hints means the same, at least, unless a name stands there twice.
     if repeats_an_event(text) {
         return after;
     }
-    let blind = hooks::remove(&after, &Hints::default(), &ours()).unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
+    let blind =
+        hooks::remove(&after, &FORMAT, &Hints::default(), &ours()).unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
     assert_eq!(bare(meaning(&blind)), bare(meaning(text)), "{blind}");
     after
 }
@@ -139,7 +145,7 @@ fn what_was_added_since_stays() {
     let edited = after
         .replacen("\"Stop\": [", &format!("\"Mine\": [1], // new\n    \"Stop\": [{USERS_HOOK}, "), 1)
         .replacen("\"a\": 1", "\"a\": 2, \"c\": 3", 1);
-    let left = hooks::remove(&edited, &hints, &ours()).expect("removed");
+    let left = hooks::remove(&edited, &FORMAT, &hints, &ours()).expect("removed");
     assert_eq!(
         left,
         format!(
@@ -152,8 +158,34 @@ fn what_was_added_since_stays() {
 fn an_entry_that_shares_its_group_goes_alone() {
     let line = ours().line("Stop");
     let text = format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {{"command": "{line}"}}]}}]}}}}"#);
-    let left = hooks::remove(&text, &Hints::default(), &ours()).expect("removed");
+    let left = hooks::remove(&text, &FORMAT, &Hints::default(), &ours()).expect("removed");
     assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}"#);
+}
+
+#[test]
+fn a_file_of_our_own_is_made_and_emptied() {
+    let (after, hints) = hooks::install("", &OWN, &ours()).expect("installed");
+    let line = ours().line("agentStop");
+    let entry = json!([{"type": "command", "bash": line, "timeoutSec": "5"}]);
+    assert_eq!((&meaning(&after)["version"], &meaning(&after)["hooks"]["agentStop"]), (&json!("1"), &entry), "{after}");
+    assert!(hooks::is_current(&after, &OWN, &ours()).expect("read"));
+    for hints in [hints, Hints::default()] {
+        assert_eq!(hooks::remove(&after, &OWN, &hints, &ours()).as_deref(), Ok(""), "also without the hints");
+    }
+}
+
+#[test]
+fn what_others_put_into_our_own_file_stays() {
+    for text in [
+        "{}",
+        "{\n  \"version\": 1\n}\n",
+        "{\"version\": 1, \"hooks\": {\"agentStop\": [{\"type\": \"command\", \"bash\": \"mine\"}]}}",
+        "{\n  \"version\": 1, // theirs\n  \"hooks\": {}\n}",
+    ] {
+        let (after, hints) = hooks::install(text, &OWN, &ours()).expect("installed");
+        assert!(hooks::is_current(&after, &OWN, &ours()).expect("read"), "{after}");
+        assert_eq!(hooks::remove(&after, &OWN, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
+    }
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! Copilot CLI. Its payloads do not name their event, and a sub-agent has a session of its own.
+
+use agtmux_core::evidence::{Source, Stand};
+use serde_json::json;
+
+use super::{ASKS, NOTHING, QUESTION, Story};
+
+/// The session that they are about; sub-agents keep theirs.
+const SESSION: &str = "505c68e0-81e8-45bd-bc80-a4bf153ca65c";
+
+impl Story {
+    /// What a recorded payload says; the name of its file begins with that of its event.
+    fn copilot(&mut self, name: &str) -> Vec<Stand> {
+        let mut payload = self.recorded(name);
+        if payload.get("parentAgentId").is_none() {
+            payload["sessionId"] = json!(SESSION);
+        }
+        let event_type = name.split('.').next().unwrap_or(name).to_owned();
+        self.event(Source::Hook, &event_type, &payload)
+    }
+}
+
+#[test]
+fn a_turn_of_copilot() {
+    let mut copilot = Story::of("copilot");
+    assert_eq!(copilot.copilot("sessionStart"), [NOTHING], "it comes with the first prompt");
+    assert_eq!(copilot.copilot("userPromptSubmitted"), [Stand::Running, NOTHING]);
+    assert_eq!(copilot.copilot("notification.permission_prompt"), [ASKS]);
+    assert_eq!(copilot.copilot("postToolUse"), [Stand::Running, NOTHING]);
+    assert_eq!(copilot.copilot("notification.elicitation_dialog"), [QUESTION]);
+    assert_eq!(copilot.copilot("postToolUse.ask_user"), [Stand::Running, NOTHING]);
+    assert_eq!(copilot.copilot("agentStop"), [NOTHING], "a queued prompt may follow");
+    assert_eq!(copilot.later(400), Some(Stand::Completed));
+    assert_eq!(copilot.copilot("sessionEnd"), [Stand::Idle, NOTHING]);
+}
+
+#[test]
+fn another_copilot_below_it_does_not_speak_for_it_but_its_next_session_does() {
+    let mut copilot = Story::of("copilot");
+    copilot.copilot("userPromptSubmitted");
+    let tell = |copilot: &mut Story, name: &str, session: &str| {
+        let mut payload = copilot.recorded(name);
+        payload["sessionId"] = json!(session);
+        copilot.event(Source::Hook, name, &payload)
+    };
+    for name in ["sessionStart", "userPromptSubmitted", "agentStop", "sessionEnd"] {
+        assert_eq!(tell(&mut copilot, name, "another"), [], "{name}");
+    }
+    assert_eq!(copilot.copilot("sessionEnd"), [Stand::Idle, NOTHING]);
+    assert_eq!(tell(&mut copilot, "sessionStart", "the next"), [NOTHING]);
+    assert_eq!(tell(&mut copilot, "userPromptSubmitted", "the next"), [Stand::Running, NOTHING]);
+    assert_eq!(copilot.memory.session.as_deref(), Some("the next"));
+}
+
+#[test]
+fn a_tool_that_is_allowed_anyway_asks_nobody() {
+    let mut copilot = Story::of("copilot");
+    copilot.copilot("userPromptSubmitted");
+    assert_eq!(copilot.copilot("permissionRequest.allowed"), []);
+    assert_eq!(copilot.copilot("permissionRequest"), [], "the notification comes at once if the user is asked");
+    assert_eq!(copilot.copilot("notification.permission_prompt"), [ASKS]);
+}
+
+#[test]
+fn a_subagent_of_copilot_begins_and_ends_no_turn() {
+    let mut copilot = Story::of("copilot");
+    copilot.copilot("userPromptSubmitted");
+    assert_eq!(copilot.copilot("subagentStart"), []);
+    assert_eq!(copilot.copilot("userPromptSubmitted.subagent"), [Stand::Running]);
+    assert_eq!(copilot.copilot("agentStop.subagent"), []);
+    assert_eq!(copilot.copilot("subagentStop"), []);
+    assert_eq!(copilot.later(1_000), None, "the agent itself goes on");
+    assert_eq!(copilot.memory.session.as_deref(), Some(SESSION));
+    copilot.copilot("agentStop");
+    assert_eq!(copilot.later(1_000), Some(Stand::Completed));
+}
+
+#[test]
+fn a_subagent_that_is_heard_first_is_not_taken_for_the_agent() {
+    let mut copilot = Story::of("copilot");
+    assert_eq!(copilot.copilot("agentStop.subagent"), []);
+    assert_eq!(copilot.memory.session.as_deref(), Some(SESSION));
+    assert_eq!(copilot.copilot("userPromptSubmitted"), [Stand::Running, NOTHING]);
+}
+
+#[test]
+fn an_error_of_copilot_from_which_it_may_recover_is_none() {
+    let mut copilot = Story::of("copilot");
+    copilot.copilot("userPromptSubmitted");
+    for name in ["errorOccurred", "errorOccurred.retry"] {
+        assert_eq!(copilot.copilot(name), [], "{name}");
+    }
+    let mut fatal = copilot.recorded("errorOccurred");
+    fatal["sessionId"] = json!(SESSION);
+    fatal["recoverable"] = json!(false);
+    assert_eq!(copilot.event(Source::Hook, "errorOccurred", &fatal), [Stand::Failed, NOTHING]);
+}
+
+#[test]
+fn a_prompt_that_copilot_had_queued_goes_on_running() {
+    let mut copilot = Story::of("copilot");
+    copilot.copilot("userPromptSubmitted");
+    copilot.copilot("agentStop");
+    assert_eq!(copilot.later(100), None);
+    assert_eq!(copilot.copilot("userPromptSubmitted"), [Stand::Running, NOTHING]);
+    assert_eq!(copilot.later(1_000), None, "the first turn's end is not told any more");
+}
