@@ -265,7 +265,7 @@ fn stops() -> [Scenario; 3] {
     ]
 }
 
-fn others() -> [Scenario; 4] {
+fn others() -> [Scenario; 5] {
     let shell = "BG ./free-tool 8";
     let background = step(
         "background",
@@ -278,6 +278,8 @@ fn others() -> [Scenario; 4] {
         step("done", Deed::Nothing, Truth::Answered("<task-notification>", Scene::Done), &[Completed], &[Running]);
     let below = step("subagent", Deed::Prompt("TASK SLOW 6"), Truth::Asked("SLOW 6"), &[Running], &[Idle, Running]);
     let between = step("waiting", Deed::Nothing, Truth::Scene(Scene::Subagent), &[Running], &[Running]);
+    let below_it = "RUN touch below.txt";
+    let answered = Step { deed: Deed::Reply(Reply::Approve), ..done(below_it, &[Approval, Running]) };
     let waits = step("queued", Deed::Prompt("SLOW 4"), Truth::Scene(Scene::Queued), &[Running], &[Running]);
     // The same agent, still at rest: whether it has finished a turn before no longer matters.
     let cleared = step(
@@ -290,8 +292,9 @@ fn others() -> [Scenario; 4] {
     let said = Step { deed: Deed::Prompt("SAY hello there"), ..done("SAY hello there", &[Idle, Running]) };
     [
         scenario("background", vec![background, over.or_bare(&[Idle])]).only(&["claude"]),
-        scenario("subagent", vec![below, between, done("SLOW 6", &[Running])])
-            .only(&["claude", "codex", "gemini", "opencode"]),
+        scenario("subagent", vec![below, between, done("SLOW 6", &[Running])]),
+        scenario("delegated", vec![asks("TASK RUN touch below.txt", Scene::Approval, &[Approval]), answered])
+            .only(&["copilot", "qwen"]),
         scenario("queued", vec![works("streaming", "SLOW 5"), waits, done("SLOW 4", &[Running])]),
         scenario("clear", vec![said, cleared]),
     ]

@@ -30,7 +30,7 @@ fn a_turn_of_copilot() {
     assert_eq!(copilot.copilot("notification.elicitation_dialog"), [QUESTION]);
     assert_eq!(copilot.copilot("postToolUse.ask_user"), [Stand::Running, NOTHING]);
     assert_eq!(copilot.copilot("agentStop"), [NOTHING], "a queued prompt may follow");
-    assert_eq!(copilot.later(400), Some(Stand::Completed));
+    assert_eq!(copilot.later(600), Some(Stand::Completed));
     assert_eq!(copilot.copilot("sessionEnd"), [Stand::Idle, NOTHING]);
 }
 
@@ -101,7 +101,7 @@ fn a_prompt_that_copilot_had_queued_goes_on_running() {
     let mut copilot = Story::of("copilot");
     copilot.copilot("userPromptSubmitted");
     copilot.copilot("agentStop");
-    assert_eq!(copilot.later(100), None);
+    assert_eq!(copilot.later(350), None);
     assert_eq!(copilot.copilot("userPromptSubmitted"), [Stand::Running, NOTHING]);
     assert_eq!(copilot.later(1_000), None, "the first turn's end is not told any more");
 }

@@ -80,7 +80,8 @@ impl Agent for Copilot {
         match reply {
             Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
             Reply::Deny => &["Escape"],
-            Reply::Interrupt => &["Escape", "Escape"],
+            // Escape would have to come twice within a moment.
+            Reply::Interrupt => &["C-c"],
             Reply::PlanMode => &[],
         }
     }

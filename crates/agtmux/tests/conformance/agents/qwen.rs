@@ -74,7 +74,7 @@ impl Agent for Qwen {
         Some(match scene {
             Scene::Ready | Scene::ReadyToPlan => at_rest(Mark::shows(">")).lacks("◆").lacks("✕"),
             Scene::Trust => Mark::shows("Do you trust"),
-            Scene::Approval => Mark::shows("Allow execution of").and_shows("1. Yes, allow once").title_shows("✳"),
+            Scene::Approval => Mark::shows("› 1. Yes, allow once").title_shows("✳"),
             Scene::Question => Mark::shows("Which colour").and_shows("Enter: Select").title_shows("✳"),
             Scene::Plan | Scene::Background => return None,
             Scene::Done => at_rest(Mark::shows("◆")),

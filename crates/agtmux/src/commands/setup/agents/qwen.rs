@@ -22,7 +22,7 @@ pub(super) static AGENT: Agent = Agent {
                 "SessionEnd",
             ],
             shape: Shape::Grouped { matcher: None, named: true },
-            // Milliseconds here.
+            // Milliseconds; newer versions count in seconds, and still take so large a number for what it was.
             timeout: 5000,
         }),
     }],
