@@ -90,6 +90,26 @@ mod conformance_core {
     fn gemini_bare() {
         check("gemini", Mode::Bare);
     }
+
+    #[test]
+    fn opencode_with_hooks() {
+        check("opencode", Mode::Hooks);
+    }
+
+    #[test]
+    fn opencode_bare() {
+        check("opencode", Mode::Bare);
+    }
+
+    #[test]
+    fn pi_with_hooks() {
+        check("pi", Mode::Hooks);
+    }
+
+    #[test]
+    fn pi_bare() {
+        check("pi", Mode::Bare);
+    }
 }
 
 /// What `make conformance` runs.

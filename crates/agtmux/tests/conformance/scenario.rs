@@ -157,7 +157,7 @@ fn trust() -> Scenario {
         &[Approval, Input, Gone],
     );
     let opening = Opening::Shell { launch: Launch::Plain, trusted: false };
-    scenario("trust", vec![asked, trusted]).opening(opening)
+    scenario("trust", vec![asked, trusted]).only(&["claude", "codex", "gemini", "pi"]).opening(opening)
 }
 
 fn turns() -> [Scenario; 5] {
@@ -276,7 +276,8 @@ fn others() -> [Scenario; 4] {
     let said = Step { deed: Deed::Prompt("SAY hello there"), ..done("SAY hello there", &[Idle, Running]) };
     [
         scenario("background", vec![background, over.or_bare(&[Idle])]).only(&["claude"]),
-        scenario("subagent", vec![below, between, done("SLOW 6", &[Running])]),
+        scenario("subagent", vec![below, between, done("SLOW 6", &[Running])])
+            .only(&["claude", "codex", "gemini", "opencode"]),
         scenario("queued", vec![works("streaming", "SLOW 5"), waits, done("SLOW 4", &[Running])]),
         scenario("clear", vec![said, cleared]),
     ]

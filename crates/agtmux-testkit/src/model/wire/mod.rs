@@ -87,7 +87,11 @@ impl Wire {
         match self {
             Self::Anthropic => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
             Self::Gemini => json!({"error": {"code": code, "message": message, "status": gemini::status(code)}}),
-            _ => json!({"error": {"message": message, "type": "server_error", "code": "mock"}}),
+            _ => {
+                // Agents try again after a fault of the server, whatever the status.
+                let kind = if code < 500 { "invalid_request_error" } else { "server_error" };
+                json!({"error": {"message": message, "type": kind, "code": "mock"}})
+            }
         }
     }
 

@@ -4,6 +4,8 @@
 mod claude;
 mod codex;
 mod gemini;
+mod opencode;
+mod pi;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use super::mark::Mark;
 use super::words::Scene;
 
 /// All that are tried.
-pub(crate) const ALL: [&dyn Agent; 3] = [&claude::Claude, &codex::Codex, &gemini::Gemini];
+pub(crate) const ALL: [&dyn Agent; 5] = [&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::OpenCode, &pi::Pi];
 
 /// A command that the agents may run without asking.
 pub(crate) const FREE_TOOL: &str = "./free-tool";
