@@ -1,9 +1,10 @@
 //! Copilot CLI. Its payloads do not name their event, and a sub-agent has a session of its own.
 
 use agtmux_core::evidence::{Source, Stand};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ASKS, NOTHING, QUESTION, Story};
+use crate::Registry;
 
 /// The session that they are about; sub-agents keep theirs.
 const SESSION: &str = "505c68e0-81e8-45bd-bc80-a4bf153ca65c";
@@ -104,4 +105,32 @@ fn a_prompt_that_copilot_had_queued_goes_on_running() {
     assert_eq!(copilot.later(350), None);
     assert_eq!(copilot.copilot("userPromptSubmitted"), [Stand::Running, NOTHING]);
     assert_eq!(copilot.later(1_000), None, "the first turn's end is not told any more");
+}
+
+#[test]
+fn the_log_of_copilot() {
+    let mut copilot = Story::of("copilot");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/evidence/logs/copilot.jsonl");
+    let log = Registry::builtin().log_file("copilot").expect("it keeps one");
+    let (mut prompts, mut ends) = (0, Vec::new());
+    for line in std::fs::read_to_string(path).expect("recorded").lines() {
+        let record: Value = serde_json::from_str(line).expect("a record");
+        assert!(log.time(&record).is_some(), "{line}");
+        let event_type = log.event_type(&record).expect("a kind");
+        // The next prompt comes a while after the end of the turn before it.
+        if event_type == "user.message" && record.get("agentId").is_none() {
+            ends.extend(copilot.later(1_000));
+            assert_eq!(ends.len(), prompts, "{line}");
+            prompts += 1;
+        }
+        if Registry::builtin().reads("copilot", event_type) {
+            let told = copilot.event(Source::File, event_type, &record);
+            ends.extend(told.iter().copied().find(|stand| matches!(stand, Stand::Failed | Stand::Idle)));
+            assert!(!told.contains(&Stand::Completed), "it may go on at once");
+        }
+    }
+    ends.extend(copilot.later(1_000));
+    let count = |end| ends.iter().filter(|stand| **stand == end).count();
+    assert_eq!([Stand::Completed, Stand::Failed, Stand::Idle].map(count), [9, 3, 4], "{ends:?}");
+    assert_eq!(copilot.memory.session.as_deref(), Some("343116eb-143a-412e-b8e9-8c52c205f34f"));
 }

@@ -88,7 +88,8 @@ impl Agent for OpenCode {
         match reply {
             Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
             Reply::Deny => &["Escape"],
-            Reply::Interrupt => &["Escape", "Escape"],
+            // Twice within five seconds; but two that it reads at once are another key to it. At rest it does nothing.
+            Reply::Interrupt => &["Escape"; 5],
             Reply::PlanMode => &[],
         }
     }
