@@ -251,7 +251,7 @@ fn stops() -> [Scenario; 3] {
     ]
 }
 
-fn others() -> [Scenario; 4] {
+fn others() -> [Scenario; 5] {
     let shell = "BG ./free-tool 8";
     let background = step(
         "background",
@@ -264,6 +264,8 @@ fn others() -> [Scenario; 4] {
         step("done", Deed::Nothing, Truth::Answered("<task-notification>", Scene::Done), &[Completed], &[Running]);
     let below = step("subagent", Deed::Prompt("TASK SLOW 6"), Truth::Asked("SLOW 6"), &[Running], &[Idle, Running]);
     let between = step("waiting", Deed::Nothing, Truth::Scene(Scene::Subagent), &[Running], &[Running]);
+    let inner = "RUN touch inner.txt";
+    let allowed = Step { deed: Deed::Reply(Reply::Approve), ..done(inner, &[Approval, Running]) };
     let waits = step("queued", Deed::Prompt("SLOW 4"), Truth::Scene(Scene::Queued), &[Running], &[Running]);
     // The same agent, still at rest: whether it has finished a turn before no longer matters.
     let cleared = step(
@@ -278,6 +280,8 @@ fn others() -> [Scenario; 4] {
         scenario("background", vec![background, over.or_bare(&[Idle])]).only(&["claude"]),
         scenario("subagent", vec![below, between, done("SLOW 6", &[Running])])
             .only(&["claude", "codex", "gemini", "opencode"]),
+        scenario("subagent-asks", vec![asks("TASK RUN touch inner.txt", Scene::Approval, &[Approval]), allowed])
+            .only(&["opencode"]),
         scenario("queued", vec![works("streaming", "SLOW 5"), waits, done("SLOW 4", &[Running])]),
         scenario("clear", vec![said, cleared]),
     ]
