@@ -92,16 +92,6 @@ mod conformance_core {
     }
 
     #[test]
-    fn opencode_with_hooks() {
-        check("opencode", Mode::Hooks);
-    }
-
-    #[test]
-    fn opencode_bare() {
-        check("opencode", Mode::Bare);
-    }
-
-    #[test]
     fn pi_with_hooks() {
         check("pi", Mode::Hooks);
     }

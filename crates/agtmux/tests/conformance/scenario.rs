@@ -294,7 +294,7 @@ fn others() -> [Scenario; 5] {
         scenario("background", vec![background, over.or_bare(&[Idle])]).only(&["claude"]),
         scenario("subagent", vec![below, between, done("SLOW 6", &[Running])]),
         scenario("delegated", vec![asks("TASK RUN touch below.txt", Scene::Approval, &[Approval]), answered])
-            .only(&["copilot", "qwen"]),
+            .only(&["copilot", "opencode", "qwen"]),
         scenario("queued", vec![works("streaming", "SLOW 5"), waits, done("SLOW 4", &[Running])]),
         scenario("clear", vec![said, cleared]),
     ]
