@@ -134,3 +134,19 @@ fn the_log_of_copilot() {
     assert_eq!([Stand::Completed, Stand::Failed, Stand::Idle].map(count), [9, 3, 4], "{ends:?}");
     assert_eq!(copilot.memory.session.as_deref(), Some("343116eb-143a-412e-b8e9-8c52c205f34f"));
 }
+
+#[test]
+fn what_copilot_asks_is_in_its_log() {
+    let mut copilot = Story::of("copilot");
+    let mut logged = |kind: &str, data: Value| copilot.event(Source::File, kind, &json!({"type": kind, "data": data}));
+    assert_eq!(logged("permission.requested", json!({"requestId": "a"})), [ASKS]);
+    let completed = json!({"requestId": "a", "result": {"kind": "approved"}});
+    assert_eq!(logged("permission.completed", completed), [Stand::Running, NOTHING]);
+    assert_eq!(logged("permission.requested", json!({"requestId": "b", "resolvedByHook": true})), []);
+    assert_eq!(logged("tool.execution_start", json!({"toolCallId": "c", "toolName": "bash"})), []);
+    assert_eq!(logged("tool.execution_start", json!({"toolCallId": "d", "toolName": "ask_user"})), [QUESTION]);
+    assert_eq!(logged("human_response.recorded", json!({"toolCallId": "d"})), [Stand::Running, NOTHING]);
+    assert_eq!(logged("permission.requested", json!({"requestId": "e"})), [ASKS]);
+    assert_eq!(logged("abort", json!({"reason": "user_initiated"})), [Stand::Idle, NOTHING]);
+    assert_eq!(logged("permission.completed", json!({"result": {"kind": "cancelled"}})), [NOTHING]);
+}
