@@ -73,11 +73,13 @@ export const Agtmux = async ({ client }) => {
   const said = new Map()
   let turn = Promise.resolve()
 
+  /** Fails where opencode does not tell: whose session it is must not be guessed. */
   async function parentOf(session) {
     if (!parents.has(session)) {
       const request = { path: { id: session }, signal: AbortSignal.timeout(PATIENCE) }
-      const asked = await client.session.get(request).catch(() => undefined)
-      parents.set(session, asked?.data?.parentID ?? null)
+      const asked = await client.session.get(request)
+      if (!asked?.data) throw new Error("opencode does not tell whose session it is")
+      parents.set(session, asked.data.parentID ?? null)
     }
     return parents.get(session)
   }

@@ -1,5 +1,7 @@
 //! One question, all panes: the format and its parser.
 
+use std::collections::HashMap;
+
 use crate::command::{Command, Framing};
 use crate::server::TmuxError;
 
@@ -43,8 +45,15 @@ pub struct Listing {
 /// A title has no length limit of its own; nobody reads more than this.
 const LONGEST_TEXT: usize = 4096;
 
-const WINDOW_FIELDS: [&str; 5] =
-    ["#{session_id}", "#{window_id}", "#{window_index}", "#{session_name}", "#{window_name}"];
+const WINDOW_FIELDS: [&str; 7] = [
+    "#{session_id}",
+    "#{window_id}",
+    "#{window_index}",
+    "#{session_name}",
+    "#{window_name}",
+    "#{window_panes}",
+    "#{session_windows}",
+];
 
 // Without pane_current_command and pane_current_path: tmux looks those up in the process table for each pane, which
 // doubles the cost of a listing, and we can do it ourselves for the few panes that changed.
@@ -81,6 +90,25 @@ pub(crate) fn read_some(framing: &Framing, panes: &[u32]) -> Vec<Command> {
     let format = framing.record(WINDOW, &WINDOW_FIELDS) + &framing.record(PANE, &PANE_FIELDS);
     let reads = panes.iter().map(|pane| Command::display(&format, Some(*pane)));
     reads.chain([Command::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
+}
+
+/// A server that gives up in the middle of a long line says so nowhere, newer ones do that under load: who is missing is
+/// found by counting.
+pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxError> {
+    let windows = framing.groups(WINDOW, answer);
+    let mut counted: HashMap<&[u8], usize> = HashMap::new();
+    for session in windows.iter().filter_map(|(window, _)| window.first()) {
+        *counted.entry(session).or_default() += 1;
+    }
+    for (window, body) in &windows {
+        let &[session, .., panes, session_windows] = window.as_slice() else { continue };
+        let windows = counted.get(session).copied().unwrap_or_default();
+        let is_whole = |said: &[u8], found: usize| number(said).is_none_or(|said| said as usize == found);
+        if !is_whole(panes, framing.records(PANE, body).len()) || !is_whole(session_windows, windows) {
+            return Err(TmuxError::Unreadable("some of its panes are missing from it".into()));
+        }
+    }
+    parse(framing, answer)
 }
 
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxError> {
@@ -122,7 +150,7 @@ fn parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Result<PaneRow, TmuxError> {
 }
 
 fn row_of(window: &[&[u8]], pane: &[&[u8]]) -> Option<PaneRow> {
-    let &[session, window, window_index, session_name, window_name] = window else { return None };
+    let &[session, window, window_index, session_name, window_name, _, _] = window else { return None };
     let &[pane, pane_index, pid, dead, status, signal, tty, title] = pane else { return None };
     Some(PaneRow {
         session: id(b'$', session)?,
@@ -166,7 +194,7 @@ mod tests {
 
     type Panes<'a> = &'a [[&'a str; 8]];
 
-    fn answer(framing: &Framing, windows: &[([&str; 5], Panes<'_>)], server: Option<[&str; 3]>) -> Vec<u8> {
+    fn answer(framing: &Framing, windows: &[([&str; 7], Panes<'_>)], server: Option<[&str; 3]>) -> Vec<u8> {
         let mut text = String::new();
         for (window, panes) in windows {
             text.push_str(&framing.record(WINDOW, window));
@@ -180,7 +208,7 @@ mod tests {
     }
 
     const SERVED: Option<[&str; 3]> = Some(["9", "1700000000", "3.3a"]);
-    const EDIT: [&str; 5] = ["$1", "@2", "0", "work", "edit"];
+    const EDIT: [&str; 7] = ["$1", "@2", "0", "work", "edit", "1", "1"];
     const FIRST: [&str; 8] = ["%3", "1", "42", "0", "", "", "/dev/pts/7", "a title"];
 
     #[test]
@@ -200,8 +228,8 @@ mod tests {
         let (mut second, mut linked) = (FIRST, EDIT);
         second[0] = "%4";
         (linked[0], linked[3]) = ("$5", "other");
-        let windows: [([&str; 5], Panes<'_>); 3] =
-            [(EDIT, &[FIRST, second]), (["$1", "@9", "1", "work", "empty"], &[]), (linked, &[FIRST, second])];
+        let empty = ["$1", "@9", "1", "work", "empty", "0", "2"];
+        let windows: [([&str; 7], Panes<'_>); 3] = [(EDIT, &[FIRST, second]), (empty, &[]), (linked, &[FIRST, second])];
         let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
         let places: Vec<_> = listing.rows.iter().map(|row| (row.session, row.window, row.pane)).collect();
         assert_eq!(places, [(1, 2, 3), (1, 2, 4), (5, 2, 3), (5, 2, 4)]);
@@ -210,12 +238,26 @@ mod tests {
     #[test]
     fn nobody_is_left_out_and_half_a_pane_is_refused() {
         let framing = Framing::fresh();
-        let windows: [([&str; 5], Panes<'_>); 2] = [([""; 5], &[[""; 8]]), (EDIT, &[FIRST])];
+        let windows: [([&str; 7], Panes<'_>); 2] = [([""; 7], &[[""; 8]]), (EDIT, &[FIRST])];
         let listing = parse(&framing, &answer(&framing, &windows, SERVED)).expect("whole");
         assert_eq!(listing.rows.len(), 1);
         let mut half = FIRST;
         half[0] = "";
         assert!(parse(&framing, &answer(&framing, &[(EDIT, &[half])], SERVED)).is_err());
+    }
+
+    #[test]
+    fn who_is_missing_from_the_middle_of_an_answer_is_missed() {
+        let framing = Framing::fresh();
+        let (mut second, mut other) = (FIRST, EDIT);
+        second[0] = "%4";
+        (other[1], other[5], other[6]) = ("@3", "2", "2");
+        let mut first = EDIT;
+        first[6] = "2";
+        let parsed = |windows: &[([&str; 7], Panes<'_>)]| parse_all(&framing, &answer(&framing, windows, SERVED));
+        assert_eq!(parsed(&[(first, &[FIRST]), (other, &[FIRST, second])]).expect("whole").rows.len(), 3);
+        assert!(parsed(&[(first, &[FIRST]), (other, &[FIRST])]).is_err(), "a pane");
+        assert!(parsed(&[(first, &[FIRST])]).is_err(), "a window");
     }
 
     #[test]
@@ -248,9 +290,9 @@ mod tests {
         }
 
         #[test]
-        fn no_field_makes_it_panic(fields in proptest::collection::vec("\\PC{0,12}", 13)) {
+        fn no_field_makes_it_panic(fields in proptest::collection::vec("\\PC{0,12}", 15)) {
             let fields: Vec<&[u8]> = fields.iter().map(|f| f.as_bytes()).collect();
-            let _ = parse_row(&fields[..5], &fields[5..]);
+            let _ = parse_row(&fields[..7], &fields[7..]);
         }
     }
 }

@@ -58,7 +58,7 @@ impl TmuxServer {
             }
             answer => answer?,
         };
-        listing::parse(&framing, &answer)
+        listing::parse_all(&framing, &answer)
     }
 
     /// Some panes, in one call. Panes that are gone are missing from the answer.

@@ -37,12 +37,19 @@ fn extension(world: &World, driver: &str, file: &str, source: &str) -> Option<Pa
     fs::write(world.home().join(file), text).expect("the world is writable");
     let driver_file = world.home().join("driver.mjs");
     fs::write(&driver_file, driver).expect("the world is writable");
-    let runs = world.command("node").arg(&driver_file).env("EVENTS", "[]").output();
-    if runs.is_ok_and(|output| output.status.success()) {
+    if node_runs(world, file) {
         return Some(driver_file);
     }
     eprintln!("skipped: there is no node here that can run {file}");
     None
+}
+
+/// Whether there is a node that knows this kind of file, whatever is in ours.
+fn node_runs(world: &World, file: &str) -> bool {
+    let probe = world.home().join(format!("probe-{file}"));
+    let typed = if file.ends_with("ts") { ": number" } else { "" };
+    fs::write(&probe, format!("export const one{typed} = 1\n")).expect("the world is writable");
+    world.command("node").arg(&probe).output().is_ok_and(|output| output.status.success())
 }
 
 /// What was passed on of these events, in the order of its coming.

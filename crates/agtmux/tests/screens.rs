@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use agtmux::{SOON, agtmux, items, list, start, world};
+use agtmux::{SOON, agtmux, configure, items, list, start, stop, world};
 use agtmux_testkit::{TmuxServer, World, process, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -181,46 +181,82 @@ fn a_status_file_tells_at_once() {
     claude.becomes("idle");
 }
 
-#[test]
-fn a_log_that_the_agent_has_open_tells_of_its_turns() {
-    let log = |world: &World| world.home().join(".codex/sessions/2026/01/02/rollout-2026-01-02-s.jsonl");
-    let record = |at: jiff::Timestamp, kind: &str, error: bool| {
+/// A codex that has its log open.
+struct Logged {
+    codex: Agent,
+    log: PathBuf,
+}
+
+impl Logged {
+    fn start(before: &str) -> Self {
+        let mut log = PathBuf::new();
+        let codex = Agent::start_as("codex", |world| {
+            log = world.home().join(".codex/sessions/2026/01/02/rollout-2026-01-02-s.jsonl");
+            fs::create_dir_all(log.parent().expect("a directory")).expect("the world is writable");
+            fs::write(&log, before).expect("written");
+            let shell = world.shell_named("codex");
+            format!("exec {} -c 'exec 9>>{}; while read -r line; do :; done'", shell.display(), log.display())
+        });
+        Self { codex, log }
+    }
+
+    fn record(at: jiff::Timestamp, kind: &str, error: bool) -> String {
         let payload = json!({"type": kind, "session_id": "s", "error": error.then(|| json!({"message": "mock"}))});
         format!("{}\n", json!({"timestamp": at.to_string(), "type": "event_msg", "payload": payload}))
-    };
-    let codex = Agent::start_as("codex", |world| {
-        let log = log(world);
-        fs::create_dir_all(log.parent().expect("a directory")).expect("the world is writable");
-        // Of one that was killed in the middle of a turn, and is gone on with now.
-        let before = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
-        fs::write(&log, record(before, "task_started", false)).expect("written");
-        let shell = world.shell_named("codex");
-        format!("exec {} -c 'exec 9>>{}; while read -r line; do :; done'", shell.display(), log.display())
-    });
-    let says = |kind: &str, error: bool| {
-        let mut file = fs::OpenOptions::new().append(true).open(log(&codex.world)).expect("it is there");
-        file.write_all(record(jiff::Timestamp::now(), kind, error).as_bytes()).expect("written");
+    }
+
+    fn says(&self, kind: &str, error: bool) {
+        let mut file = fs::OpenOptions::new().append(true).open(&self.log).expect("it is there");
+        file.write_all(Self::record(jiff::Timestamp::now(), kind, error).as_bytes()).expect("written");
         // The agent draws as well, which is when a log that was not there is looked for.
-        codex.draws("proj", b"a screen that nobody understands");
-    };
-    says("session_meta", false);
+        self.codex.draws("proj", b"a screen that nobody understands");
+    }
+}
+
+#[test]
+fn a_log_that_the_agent_has_open_tells_of_its_turns() {
+    // Of one that was killed in the middle of a turn, and is gone on with now.
+    let before = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
+    let logged = Logged::start(&Logged::record(before, "task_started", false));
+    let codex = &logged.codex;
+    logged.says("session_meta", false);
     let item = wait_for("the session's name", SOON, || {
         let listing = list(&codex.world);
         let item = items(&listing).iter().find(|item| item["agent_id"].is_string()).cloned();
         item.ok_or_else(|| codex.why(&listing))
     });
     assert_eq!(item["state"], "unknown", "{item}");
-    says("task_started", false);
-    codex.becomes("running");
-    says("task_complete", true);
-    codex.becomes("error");
-    says("task_started", false);
-    codex.becomes("running");
-    says("task_complete", false);
-    codex.becomes("completed");
-    says("task_started", false);
-    says("turn_aborted", false);
-    codex.becomes("idle");
+    for (kind, error, state) in [
+        ("task_started", false, "running"),
+        ("task_complete", true, "error"),
+        ("task_started", false, "running"),
+        ("task_complete", false, "completed"),
+        ("task_started", false, "running"),
+        ("turn_aborted", false, "idle"),
+    ] {
+        logged.says(kind, error);
+        codex.becomes(state);
+    }
+}
+
+#[test]
+fn a_log_that_is_read_again_tells_nothing_new() {
+    let logged = Logged::start("");
+    let world = &logged.codex.world;
+    stop(world);
+    configure(world, "[state]\ncompleted_to_idle = '100ms'\n");
+    start(world);
+    logged.says("task_started", false);
+    logged.codex.becomes("running");
+    logged.says("task_complete", false);
+    logged.codex.becomes("idle");
+    stop(world);
+    start(world);
+    logged.says("task_started", false);
+    logged.codex.becomes("running");
+    let history = agtmux(world, &["history", &logged.codex.pane, "--json"]).json();
+    let ends = items(&history).iter().filter(|item| item["state"] == "completed").count();
+    assert_eq!(ends, 1, "{history}");
 }
 
 #[test]

@@ -94,6 +94,31 @@ fn install_and_uninstall_give_back_the_same_bytes() {
 }
 
 #[test]
+fn directories_that_were_not_there_are_gone_again() {
+    let world = world();
+    done(&world, &["--agent", "pi", "--agent", "copilot", "--yes"]);
+    let made = [".pi", ".copilot"].map(|name| file(&world, name));
+    assert!(made[0].join("agent/extensions/agtmux.ts").exists() && made[1].join("hooks").is_dir());
+    fs::write(made[1].join("mine"), "").expect("written");
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!made[0].exists() && !made[1].join("hooks").exists());
+    assert!(made[1].join("mine").exists(), "what somebody else has put there stays");
+}
+
+#[test]
+fn hooks_of_others_keep_the_version_that_they_need() {
+    let world = world();
+    done(&world, &["--agent", "cursor", "--yes"]);
+    let hooks = file(&world, CURSOR);
+    let mut settings: Value = serde_json::from_str(&read(&hooks)).expect("JSON");
+    settings["hooks"]["stop"].as_array_mut().expect("a list").push(serde_json::json!({"command": "mine"}));
+    fs::write(&hooks, settings.to_string()).expect("written");
+    done(&world, &["--uninstall", "--yes"]);
+    let left: Value = serde_json::from_str(&read(&hooks)).expect("JSON");
+    assert_eq!(left, serde_json::json!({"version": 1, "hooks": {"stop": [{"command": "mine"}]}}));
+}
+
+#[test]
 fn files_that_were_not_there_are_gone_again() {
     let world = world();
     for dir in [".claude", ".codex", ".copilot", ".cursor", ".gemini", ".qwen"] {

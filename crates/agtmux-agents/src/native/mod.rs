@@ -32,6 +32,9 @@ pub struct Memory {
     ended: Option<Stand>,
     /// Said when its time comes, unless its source says something else first.
     held: Vec<Held>,
+    /// How far its log has been read: what is older is known, however often it is read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    logged: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +82,13 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Memory {
+    /// Takes note of a record of the agent's log. Says whether it is older than one that was noted before.
+    pub fn has_logged(&mut self, at: Timestamp) -> bool {
+        let known = self.logged.is_some_and(|logged| at < logged);
+        self.logged = self.logged.max(Some(at));
+        known
+    }
+
     /// When [`recall`](Self::recall) has something.
     pub fn due(&self) -> Option<Timestamp> {
         self.held.iter().map(|held| held.due).min()
@@ -184,8 +194,9 @@ impl Memory {
                     self.open.remove(found);
                 }
             }
-            Closes::Own => self.open.retain(|open| open.owner.is_some()),
-            Closes::All => self.open.clear(),
+            // Sources are not equally quick: what was asked after this happened is not answered by it.
+            Closes::Own => self.open.retain(|open| open.owner.is_some() || open.at > now),
+            Closes::All => self.open.retain(|open| open.at > now),
         }
         if let Some(kind) = rule.opens {
             let key = written(&key());

@@ -70,6 +70,10 @@ impl StateEngine {
         self.runtimes.get(runtime).map(|subject| &subject.agent_type)
     }
 
+    pub fn is_suspended(&self, runtime: &RuntimeId) -> bool {
+        self.runtimes.get(runtime).is_some_and(|subject| subject.suspended)
+    }
+
     /// Whether hearing this could change anything. What could not needs no place in the log.
     pub fn is_news(&self, runtime: &RuntimeId, statement: &Statement) -> bool {
         self.runtimes.get(runtime).is_some_and(|subject| subject.mind.is_news(statement))

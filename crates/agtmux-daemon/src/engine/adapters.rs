@@ -49,6 +49,8 @@ pub(crate) struct Filed {
     pub(crate) event_type: String,
     pub(crate) payload: Value,
     pub(crate) at: Timestamp,
+    /// From a log, which may be read more than once.
+    pub(crate) logged: bool,
 }
 
 impl Engine {
@@ -66,7 +68,9 @@ impl Engine {
         let payload = document.get("payload").unwrap_or(&Value::Null);
         let heard =
             NativeEvent { source: event.source, event_type: &event.event_type, payload, at: event.order.event_time };
-        if !self.listens_to(runtime) {
+        // While an agent is stopped, whatever is written to its terminal is not of it.
+        let foreign = event.source == Source::Osc && self.states.is_suspended(runtime);
+        if foreign || !self.listens_to(runtime) {
             return;
         }
         let told = self.reduce(runtime, heard, step);
@@ -76,6 +80,14 @@ impl Engine {
             self.decide(input, Some(event.order.event_id.clone()), step);
         }
         self.have_a_look(runtime);
+    }
+
+    fn has_logged(&mut self, runtime: &RuntimeId, at: Timestamp, step: &mut Step) -> bool {
+        let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return true };
+        let mut memory = self.memories.0.get(runtime).cloned().unwrap_or_default();
+        let known = memory.has_logged(at);
+        self.remember(runtime, &agent_type, memory, step);
+        known
     }
 
     fn reduce(&mut self, runtime: &RuntimeId, event: NativeEvent<'_>, step: &mut Step) -> Vec<Told> {
@@ -138,6 +150,9 @@ impl Engine {
     pub(super) fn filed(&mut self, filed: Filed, step: &mut Step) {
         let runtime = self.runtime_of(&filed.pane, filed.process).filter(|runtime| self.listens_to(runtime));
         let Some(runtime) = runtime else { return };
+        if filed.logged && self.has_logged(&runtime, filed.at, step) {
+            return;
+        }
         let event = NativeEvent {
             source: Source::File,
             event_type: &filed.event_type,
@@ -250,8 +265,15 @@ impl Engine {
             step.changes.push(Change::PutMemory { runtime: runtime.clone(), memory: Box::new(memory.clone()) });
             for told in told {
                 let order = made_here(told.as_of, step.now);
-                let statement = Box::new(self.statement(told, order));
-                self.decide(states::Input::Heard { runtime: runtime.clone(), statement }, None, step);
+                let statement = self.statement(told, order);
+                match statement.source {
+                    // What a file says may have been read before.
+                    Source::File => self.hear_if_news(&runtime, statement, step),
+                    _ => {
+                        let statement = Box::new(statement);
+                        self.decide(states::Input::Heard { runtime: runtime.clone(), statement }, None, step);
+                    }
+                }
             }
         }
     }

@@ -108,7 +108,7 @@ impl Agents {
                 None => continue,
                 Some(Status::Says { process, event_type, payload }) => {
                     let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-                    senses.engine.filed(Filed { pane, process, event_type, payload, at }).await;
+                    senses.engine.filed(Filed { pane, process, event_type, payload, at, logged: false }).await;
                 }
                 Some(Status::Gone(process)) => {
                     let home = (server.clone(), generation);
@@ -131,7 +131,7 @@ impl Agents {
         }
         for Record { process, event_type, payload, at } in records {
             let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-            senses.engine.filed(Filed { pane, process, event_type, payload, at }).await;
+            senses.engine.filed(Filed { pane, process, event_type, payload, at, logged: true }).await;
         }
     }
 

@@ -19,6 +19,7 @@ const LARGEST: u64 = 64 << 10;
 
 struct AgentFile {
     process: ProcessRef,
+    agent_type: AgentType,
     path: PathBuf,
     event_type: String,
     watch: Option<Watch>,
@@ -53,11 +54,11 @@ impl AgentFiles {
         let mut before = std::mem::take(&mut self.files);
         let mut new = Vec::new();
         for (pane, agent_type, process) in found {
-            let known = before.remove(&pane).filter(|file| file.process == process);
+            let known = before.remove(&pane).filter(|file| (file.process, &file.agent_type) == (process, agent_type));
             let file = known.or_else(|| {
                 let kept = registry.status_file(agent_type.as_str())?;
                 new.push(pane);
-                AgentFile::new(kept, process, table)
+                AgentFile::new(kept, agent_type, process, table)
             });
             if let Some(file) = file {
                 self.files.insert(pane, file);
@@ -83,10 +84,11 @@ impl AgentFiles {
 }
 
 impl AgentFile {
-    fn new(kept: &StatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+    fn new(kept: &StatusFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
         let root = root_of(kept.root_variable.as_deref(), &kept.root, process, table)?;
         let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
-        Some(Self { process, path, event_type: kept.event.clone(), watch: None, content: None })
+        let agent_type = agent_type.clone();
+        Some(Self { process, agent_type, path, event_type: kept.event.clone(), watch: None, content: None })
     }
 
     /// The directory may come into being only with the first agent.

@@ -18,8 +18,10 @@ use super::files::{self, root_of};
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
 use lines::Tail;
 
-/// An agent may begin another log at any time; that it did shows on its screen first.
+/// An agent may begin another log at any time; that it did shows on its screen first. One that has none yet is about to
+/// begin its first.
 const FIND_AGAIN: Duration = Duration::from_secs(2);
+const FIND_FIRST: Duration = Duration::from_millis(250);
 
 /// The logs of one server's agents.
 #[derive(Default)]
@@ -64,7 +66,7 @@ impl AgentLogs {
         let mut before = std::mem::take(&mut self.logs);
         let mut new = Vec::new();
         for (pane, agent_type, process) in found {
-            let known = before.remove(&pane).filter(|log| log.process == process);
+            let known = before.remove(&pane).filter(|log| (log.process, &log.agent_type) == (process, agent_type));
             let log = known.or_else(|| {
                 let log = AgentLog::new(registry.log_file(agent_type.as_str())?, agent_type, process, table)?;
                 new.push(pane);
@@ -105,16 +107,18 @@ impl AgentLog {
 
     fn find(&mut self, pane: u32, table: &dyn ProcessTable, board: &Arc<Switchboard>, to: &Notices) {
         let now = Instant::now();
-        if self.open.is_some() && self.looked_at.is_some_and(|at| now < at + FIND_AGAIN) {
+        let pause = if self.open.is_some() { FIND_AGAIN } else { FIND_FIRST };
+        if self.looked_at.is_some_and(|at| now < at + pause) {
             return;
         }
         self.looked_at = Some(now);
         let found = find::logs(&self.kept, &self.root, self.process.pid, table);
         // It may be closed between two lines, and others may be open beside it.
-        if found.is_empty() || self.open.as_ref().is_some_and(|open| found.contains(&open.path)) {
+        if self.open.as_ref().is_some_and(|open| found.contains(&open.path)) {
             return;
         }
-        let Some(path) = found.into_iter().min() else { return };
+        // Of several nobody knows which is the one that the user talks to.
+        let Ok([path]) = <[PathBuf; 1]>::try_from(found) else { return };
         let watch = path.parent().and_then(|dir| board.contents(dir, to, Notice::AgentFile(pane)).ok());
         // Where it is not known when the agent began, nothing of what is there is known to be its own.
         let tail = if self.began.is_some() { Tail::near_the_end() } else { Tail::at_the_end() };

@@ -23,13 +23,15 @@ pub(crate) struct Manifests {
     user: UserManifests,
     registry: Arc<Registry>,
     has_links: bool,
+    /// Why they could not be read the last time: it is told once.
+    trouble: Option<String>,
 }
 
 impl Manifests {
     /// Reads what is there.
     pub(crate) fn open(dir: PathBuf) -> Self {
         let registry = Arc::new(UserManifests::default().registry());
-        let mut manifests = Self { dir, user: UserManifests::default(), registry, has_links: false };
+        let mut manifests = Self { dir, user: UserManifests::default(), registry, has_links: false, trouble: None };
         manifests.look();
         manifests
     }
@@ -80,10 +82,15 @@ impl Manifests {
             Ok(found) => found,
             // What is known of them stays in force.
             Err(error) => {
-                tracing::warn!(%error, dir = %self.dir.display(), "your manifests cannot be read");
+                let trouble = Some(error.to_string());
+                if self.trouble != trouble {
+                    tracing::warn!(%error, dir = %self.dir.display(), "your manifests cannot be read");
+                }
+                self.trouble = trouble;
                 return false;
             }
         };
+        self.trouble = None;
         self.has_links = found.iter().any(|file| file.is_link);
         let file = |Found { path, text, .. }: Found| ManifestFile { path: convert::path(&path), text };
         if !self.user.update(found.into_iter().map(file)) {

@@ -19,8 +19,8 @@ const TRIES: u8 = 5;
 pub(super) struct Taps {
     /// None where no taps are wanted, or there is no program for it.
     reader: Option<Reader>,
-    wanted: HashMap<(u32, ProcessRef), Wanted>,
-    done: HashSet<(u32, ProcessRef)>,
+    wanted: HashMap<Key, Wanted>,
+    done: HashSet<Key>,
 }
 
 /// What reads, and where it brings what it finds. It does not have our environment, but the tmux server's.
@@ -30,8 +30,9 @@ struct Reader {
     daemon: PathBuf,
 }
 
+type Key = (u32, AgentType, ProcessRef);
+
 struct Wanted {
-    agent_type: AgentType,
     at: Instant,
     tries: u8,
 }
@@ -40,7 +41,7 @@ impl Taps {
     pub(super) fn new(wanted: bool) -> Self {
         let reader = wanted.then(Reader::find).flatten();
         if wanted && reader.is_none() {
-            tracing::warn!("osc_tap is on, but there is no 'agtmux' beside this program to read with");
+            tracing::warn!("osc_tap is on, but there is no 'agtmux' beside this program to read with; install both");
         }
         Self { reader, wanted: HashMap::new(), done: HashSet::new() }
     }
@@ -58,12 +59,12 @@ impl Taps {
         let mut here = HashSet::new();
         for (pane, agent_type, process) in found.filter(|(_, agent_type, _)| registry.writes_codes(agent_type.as_str()))
         {
-            let key = (pane, process);
-            here.insert(key);
+            let key = (pane, agent_type.clone(), process);
             if !self.done.contains(&key) {
-                let new = || Wanted { agent_type: agent_type.clone(), at: now, tries: 0 };
-                self.wanted.insert(key, before.remove(&key).unwrap_or_else(new));
+                let wanted = before.remove(&key).unwrap_or(Wanted { at: now, tries: 0 });
+                self.wanted.insert(key.clone(), wanted);
             }
+            here.insert(key);
         }
         self.done.retain(|key| here.contains(key));
     }
@@ -75,10 +76,11 @@ impl Taps {
     /// Opens the pipes that are due.
     pub(super) async fn open(&mut self, tmux: &TmuxServer, now: Instant) {
         let Some(reader) = self.reader.clone() else { return };
-        let due: Vec<_> = self.wanted.iter().filter(|(_, wanted)| wanted.at <= now).map(|(key, _)| *key).collect();
+        let due: Vec<_> =
+            self.wanted.iter().filter(|(_, wanted)| wanted.at <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
             let Some(mut wanted) = self.wanted.remove(&key) else { continue };
-            let command = reader.command(&wanted.agent_type, key, tmux.socket().as_os_str());
+            let command = reader.command(&key, tmux.socket().as_os_str());
             let opened = tmux.tap(key.0, &command).await.unwrap_or(false);
             wanted.tries += 1;
             if opened || wanted.tries == TRIES {
@@ -102,8 +104,8 @@ impl Reader {
     }
 
     /// It ends with the agent, or with us.
-    fn command(&self, agent_type: &AgentType, (pane, process): (u32, ProcessRef), server: &OsStr) -> Vec<OsString> {
-        let numbers = [pane, process.pid].map(|number| OsString::from(number.to_string()));
+    fn command(&self, (pane, agent_type, process): &Key, server: &OsStr) -> Vec<OsString> {
+        let numbers = [*pane, process.pid].map(|number| OsString::from(number.to_string()));
         let mut words = vec![self.program.clone().into_os_string()];
         words.extend(["hook", "--tap", agent_type.as_str()].map(OsString::from));
         words.extend(numbers);

@@ -8,41 +8,44 @@ use agtmux_tmux::platform::ProcessTable;
 /// More sessions than anybody keeps.
 const MOST_ENTRIES: usize = 10_000;
 
-/// The logs that belong to an agent: its process may be a wrapper of the one that writes.
+/// The logs that belong to an agent. Its process may be a wrapper of the one that writes; but below that there may be
+/// another agent of its kind, with a log of its own.
 pub(super) fn logs(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     let tree = table.trees(&[pid]).pop().flatten();
     let pids: Vec<u32> = tree.into_iter().flat_map(|tree| tree.processes).map(|process| process.pid).collect();
+    let found = pids.iter().map(|pid| of_process(kept, root, *pid, table));
+    found.into_iter().find(|logs| !logs.is_empty()).unwrap_or_default()
+}
+
+fn of_process(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     match &kept.lock {
-        Some(lock) => {
-            locked(kept, root, &pids.iter().map(|pid| lock.replace("{pid}", &pid.to_string())).collect::<Vec<_>>())
-        }
-        None => open(kept, root, &pids, table),
+        Some(lock) => locked(kept, root, &lock.replace("{pid}", &pid.to_string())),
+        None => open(kept, root, pid, table),
     }
 }
 
-fn open(kept: &LogFile, root: &Path, pids: &[u32], table: &dyn ProcessTable) -> Vec<PathBuf> {
+fn open(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     // The kernel tells where a file really is.
     let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let is_log = |path: &PathBuf| {
         let below = path.strip_prefix(&real).ok();
         below.and_then(Path::to_str).is_some_and(|below| kept.fits(below))
     };
-    let mut found: Vec<PathBuf> = pids.iter().flat_map(|pid| table.open_files(*pid)).filter(is_log).collect();
+    let mut found: Vec<PathBuf> = table.open_files(pid).into_iter().filter(is_log).collect();
     found.sort();
     found.dedup();
     found
 }
 
-/// Those with one of these files beside them.
-fn locked(kept: &LogFile, root: &Path, locks: &[String]) -> Vec<PathBuf> {
+/// Those with this file beside them.
+fn locked(kept: &LogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
     let mut dirs = vec![root.to_owned()];
     let mut parts: Vec<&str> = kept.path.split('/').collect();
     let name = parts.pop().unwrap_or_default();
     for part in parts {
         dirs = dirs.iter().flat_map(|dir| below(dir, part)).take(MOST_ENTRIES).collect();
     }
-    let is_ours = |dir: &&PathBuf| locks.iter().any(|lock| fs::symlink_metadata(dir.join(lock)).is_ok());
-    let ours = dirs.iter().filter(is_ours);
+    let ours = dirs.iter().filter(|dir| fs::symlink_metadata(dir.join(lock)).is_ok());
     ours.flat_map(|dir| below(dir, name)).collect()
 }
 

@@ -57,8 +57,8 @@ impl Tail {
             Start::AtTheEnd => length,
             Start::Done => return,
         };
-        // Most likely in the middle of a line.
-        (self.offset, self.skipping) = (from, from > 0);
+        // What ends there is not read; most likely that is in the middle of a line. The byte before tells.
+        (self.offset, self.skipping) = (from.saturating_sub(1), from > 0);
     }
 
     fn split(&mut self, text: &[u8]) -> Vec<Vec<u8>> {
@@ -124,9 +124,13 @@ mod tests {
         assert_eq!(log.read(&mut Tail::near_the_end()), ["last"]);
         let mut tail = Tail::at_the_end();
         assert_eq!(log.read(&mut tail), Vec::<String>::new());
-        // The end may have been in the middle of a line.
-        log.write("rest\nnew\n");
+        log.write("new\n");
         assert_eq!(log.read(&mut tail), ["new"]);
+        log.write("half");
+        let mut tail = Tail::at_the_end();
+        assert_eq!(log.read(&mut tail), Vec::<String>::new());
+        log.write(" of it\nnext\n");
+        assert_eq!(log.read(&mut tail), ["next"]);
     }
 
     #[test]

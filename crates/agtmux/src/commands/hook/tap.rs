@@ -1,10 +1,12 @@
 //! What a pane's output is given to where the settings ask for it: finds the codes by which an agent tells its state to its
 //! terminal, and brings them to the daemon. Everything else it reads is dropped at once.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +26,7 @@ pub(super) const TAP: &str = "--tap";
 
 /// How long it may outlive the agent.
 const STILL_NEEDED: Duration = Duration::from_secs(1);
+const MOST_WAITING: usize = 64;
 
 /// `--tap AGENT PANE PID TMUX-SOCKET DAEMON-SOCKET`
 pub(super) fn run(words: &[OsString]) {
@@ -33,10 +36,47 @@ pub(super) fn run(words: &[OsString]) {
     let (Some(agent), Some(server)) = (agent.to_str(), server.to_str()) else { return };
     let daemon = PathBuf::from(daemon);
     let tap = Tap { agent: agent.into(), pane: format!("%{pane}"), pid, server: server.into(), daemon: daemon.clone() };
-    let (codes, found) = mpsc::channel();
+    let codes = Arc::new(Queue::default());
+    let found = codes.clone();
     // The pane must never wait for the daemon: whoever reads does nothing else.
     thread::spawn(move || tap.deliver_all(&found));
+    // However it ends, there is nothing left to do.
     let _ = read_all(&codes, pid, &daemon);
+}
+
+/// What was found and is not delivered yet. Anybody can write codes to a terminal, and faster than they are taken: the
+/// oldest make room.
+#[derive(Default)]
+struct Queue {
+    codes: Mutex<VecDeque<Code>>,
+    more: Condvar,
+}
+
+type Code = (Timestamp, String, Value);
+
+impl Queue {
+    fn push(&self, code: Code) {
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Agents say it again with each frame that they draw.
+        if codes.back().is_some_and(|(_, _, last)| *last == code.2) {
+            return;
+        }
+        codes.push_back(code);
+        if codes.len() > MOST_WAITING {
+            codes.pop_front();
+        }
+        self.more.notify_one();
+    }
+
+    fn pop(&self) -> Code {
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match codes.pop_front() {
+                Some(code) => return code,
+                None => codes = self.more.wait(codes).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
 }
 
 struct Tap {
@@ -48,10 +88,10 @@ struct Tap {
 }
 
 impl Tap {
-    fn deliver_all(&self, found: &Receiver<(Timestamp, String, Value)>) {
+    fn deliver_all(&self, found: &Queue) -> ! {
         let mut last = None;
-        for (time, state, fields) in found {
-            // Agents say it again with each frame that they draw.
+        loop {
+            let (time, state, fields) = found.pop();
             if last.as_ref() == Some(&fields) {
                 continue;
             }
@@ -66,36 +106,46 @@ impl Tap {
 }
 
 /// Until there is nothing to read, nobody to read it of, or nobody to read it for.
-fn read_all(codes: &Sender<(Timestamp, String, Value)>, pid: u32, daemon: &Path) -> io::Result<()> {
+fn read_all(codes: &Queue, pid: u32, daemon: &Path) -> io::Result<()> {
     let stdin = io::stdin();
     let mut found = Codes::default();
     let mut buffer = vec![0; 64 << 10];
     // It says nothing on it; but when it ends, the line does.
-    let mut line = deliver::open(daemon)?;
+    let mut line = open_line(daemon)?;
     let pause = Timespec::try_from(STILL_NEEDED).ok();
     loop {
-        let mut both = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&line, PollFlags::IN)];
-        let ready = match poll(&mut both, pause.as_ref()) {
+        let mut watched = vec![PollFd::new(&stdin, PollFlags::IN)];
+        watched.extend(line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
+        let ready = match poll(&mut watched, pause.as_ref()) {
             Err(rustix::io::Errno::INTR) => continue,
             ready => ready?,
         };
-        let [input, hung_up] = [&both[0], &both[1]].map(|fd| !fd.revents().is_empty());
+        let input = !watched[0].revents().is_empty();
+        let hung_up = watched.get(1).is_none_or(|line| !line.revents().is_empty());
         if ready == 0 && !is_alive(pid) {
             return Ok(());
         }
         if hung_up {
             // It hangs up on those who say nothing, too.
-            line = deliver::open(daemon)?;
+            line = open_line(daemon)?;
         }
         if input {
             let length = stdin.lock().read(&mut buffer)?;
-            let told = found.read(&buffer[..length]);
-            let passed_on =
-                told.into_iter().all(|(state, fields)| codes.send((Timestamp::now(), state, fields)).is_ok());
-            if length == 0 || !passed_on {
+            if length == 0 {
                 return Ok(());
             }
+            for (state, fields) in found.read(&buffer[..length]) {
+                codes.push((Timestamp::now(), state, fields));
+            }
         }
+    }
+}
+
+/// None where the daemon lives and has no time.
+fn open_line(daemon: &Path) -> io::Result<Option<UnixStream>> {
+    match deliver::open(daemon) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        line => line.map(Some),
     }
 }
 

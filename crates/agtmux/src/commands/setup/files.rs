@@ -57,9 +57,10 @@ pub(super) fn replace(change: &Change) -> io::Result<Option<PathBuf>> {
         Some(text) => write(path, text)?,
         None => fs::remove_file(path)?,
     }
-    if let Some(dir) = path.parent().filter(|_| after.is_none() && change.made_dir) {
-        // It stays where somebody has put something else into it.
-        let _ = fs::remove_dir(dir);
+    if after.is_none() {
+        // One into which somebody has put something else stays, and so do those above it.
+        let made = path.ancestors().skip(1).take(change.made_dirs);
+        let _ = made.map(fs::remove_dir).find(Result::is_err);
     }
     Ok(backup)
 }

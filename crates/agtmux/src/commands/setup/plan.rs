@@ -41,8 +41,8 @@ pub(super) struct Change {
     pub(super) entry: Option<Entry>,
     /// Whether there is anything in it that is not ours.
     pub(super) keeps_copy: bool,
-    /// Whether its directory was made for it.
-    pub(super) made_dir: bool,
+    /// How many of the directories above it were made for it.
+    pub(super) made_dirs: usize,
 }
 
 impl FilePlan {
@@ -85,12 +85,13 @@ fn change(
     let is_whole = matches!(content, Content::Whole(_));
     let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
     let keeps_copy = !is_whole;
-    let made_dir = if holds_ours { known.made_dir } else { target.parent().is_some_and(|dir| !dir.exists()) };
+    let missing_dirs = || target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
+    let made_dirs = if holds_ours { known.made_dirs } else { missing_dirs() };
     match aim {
         Aim::Uninstall if !holds_ours => Ok(None),
         Aim::Uninstall => {
             let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
-            Ok(Some(Change { target, before, after, entry: None, keeps_copy, made_dir }))
+            Ok(Some(Change { target, before, after, entry: None, keeps_copy, made_dirs }))
         }
         Aim::Install if content.is_current(text, ours).map_err(told)? => Ok(None),
         Aim::Install => {
@@ -99,8 +100,8 @@ fn change(
             if content.remove(&after, &hints, ours).as_deref() != Ok(clean.as_str()) {
                 return Err("it has a form that agtmux could not restore exactly, so it is left alone".into());
             }
-            let entry = Some(Entry { created, made_dir, hints });
-            Ok(Some(Change { target, before, after: Some(after), entry, keeps_copy, made_dir }))
+            let entry = Some(Entry { created, made_dirs, hints });
+            Ok(Some(Change { target, before, after: Some(after), entry, keeps_copy, made_dirs }))
         }
     }
 }

@@ -22,9 +22,9 @@ pub(super) struct Entry {
     /// There was no such file before.
     #[serde(default)]
     pub(super) created: bool,
-    /// Nor its directory.
+    /// Nor so many of the directories above it.
     #[serde(default)]
-    pub(super) made_dir: bool,
+    pub(super) made_dirs: usize,
     #[serde(default)]
     pub(super) hints: Hints,
 }

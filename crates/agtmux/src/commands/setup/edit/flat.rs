@@ -128,6 +128,8 @@ pub(in crate::commands::setup) fn remove(text: &str, hints: &Hints, ours: &OurCo
     }
     if let Some(root) = json::parse(&text)?
         && hints.version
+        // In a file that was blank before us it stays for as long as others need it.
+        && (hints.blank.is_none() || root.brackets().is_some_and(|brackets| brackets.items.len() == 1))
         && let (Some((index, _)), Some(brackets)) = (root.member(VERSION), root.brackets())
     {
         text = brackets.without(&text, index, hints.empty.get("").map(String::as_str));
