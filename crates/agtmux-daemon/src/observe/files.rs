@@ -1,6 +1,5 @@
 //! Files that agents keep about themselves.
 
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -12,6 +11,7 @@ use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_tmux::platform::ProcessTable;
 use serde_json::Value;
 
+use super::residents::Residents;
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
 
 /// More than any status has.
@@ -19,7 +19,6 @@ const LARGEST: u64 = 64 << 10;
 
 struct AgentFile {
     process: ProcessRef,
-    agent_type: AgentType,
     path: PathBuf,
     event_type: String,
     watch: Option<Watch>,
@@ -29,7 +28,7 @@ struct AgentFile {
 /// The status files of one server's agents.
 #[derive(Default)]
 pub(super) struct AgentFiles {
-    files: HashMap<u32, AgentFile>,
+    files: Residents<AgentFile>,
 }
 
 /// What a file said when it was read.
@@ -51,25 +50,14 @@ impl AgentFiles {
         registry: &Registry,
         table: &dyn ProcessTable,
     ) -> Vec<u32> {
-        let mut before = std::mem::take(&mut self.files);
-        let mut new = Vec::new();
-        for (pane, agent_type, process) in found {
-            let known = before.remove(&pane).filter(|file| (file.process, &file.agent_type) == (process, agent_type));
-            let file = known.or_else(|| {
-                let kept = registry.status_file(agent_type.as_str())?;
-                new.push(pane);
-                AgentFile::new(kept, agent_type, process, table)
-            });
-            if let Some(file) = file {
-                self.files.insert(pane, file);
-            }
-        }
-        new
+        self.files.follow(found, |agent_type, process| {
+            AgentFile::new(registry.status_file(agent_type.as_str())?, process, table)
+        })
     }
 
     /// Reads the file of this pane's agent; nothing if it never was there, is half written, or says what it said before.
     pub(super) fn read(&mut self, pane: u32, board: &Arc<Switchboard>, to: &Notices) -> Option<Status> {
-        let file = self.files.get_mut(&pane)?;
+        let file = self.files.get_mut(pane)?;
         file.watch(pane, board, to);
         let Some(content) = read(&file.path) else {
             return file.content.take().map(|_| Status::Gone(file.process));
@@ -84,11 +72,10 @@ impl AgentFiles {
 }
 
 impl AgentFile {
-    fn new(kept: &StatusFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+    fn new(kept: &StatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
         let root = root_of(kept.root_variable.as_deref(), &kept.root, process, table)?;
         let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
-        let agent_type = agent_type.clone();
-        Some(Self { process, agent_type, path, event_type: kept.event.clone(), watch: None, content: None })
+        Some(Self { process, path, event_type: kept.event.clone(), watch: None, content: None })
     }
 
     /// The directory may come into being only with the first agent.

@@ -3,7 +3,6 @@
 mod find;
 mod lines;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::files::{self, root_of};
+use super::residents::Residents;
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
 use lines::Tail;
 
@@ -26,7 +26,7 @@ const FIND_FIRST: Duration = Duration::from_millis(250);
 /// The logs of one server's agents.
 #[derive(Default)]
 pub(super) struct AgentLogs {
-    logs: HashMap<u32, AgentLog>,
+    logs: Residents<AgentLog>,
 }
 
 struct AgentLog {
@@ -63,20 +63,9 @@ impl AgentLogs {
         registry: &Registry,
         table: &dyn ProcessTable,
     ) -> Vec<u32> {
-        let mut before = std::mem::take(&mut self.logs);
-        let mut new = Vec::new();
-        for (pane, agent_type, process) in found {
-            let known = before.remove(&pane).filter(|log| (log.process, &log.agent_type) == (process, agent_type));
-            let log = known.or_else(|| {
-                let log = AgentLog::new(registry.log_file(agent_type.as_str())?, agent_type, process, table)?;
-                new.push(pane);
-                Some(log)
-            });
-            if let Some(log) = log {
-                self.logs.insert(pane, log);
-            }
-        }
-        new
+        self.logs.follow(found, |agent_type, process| {
+            AgentLog::new(registry.log_file(agent_type.as_str())?, agent_type, process, table)
+        })
     }
 
     /// What the agent of this pane has written since the last look. Says whether there is more.
@@ -87,7 +76,7 @@ impl AgentLogs {
         table: &dyn ProcessTable,
         (board, to): (&Arc<Switchboard>, &Notices),
     ) -> (Vec<Record>, bool) {
-        let Some(log) = self.logs.get_mut(&pane) else { return (Vec::new(), false) };
+        let Some(log) = self.logs.get_mut(pane) else { return (Vec::new(), false) };
         log.find(pane, table, board, to);
         let Some(open) = &mut log.open else { return (Vec::new(), false) };
         let Some((file, length)) = files::open(&open.path) else { return (Vec::new(), false) };

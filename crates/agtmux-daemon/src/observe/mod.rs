@@ -10,6 +10,7 @@ mod lookout;
 mod manifests;
 mod pace;
 mod processes;
+mod residents;
 mod screens;
 mod seen;
 mod server;
