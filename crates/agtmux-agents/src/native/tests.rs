@@ -350,12 +350,3 @@ fn the_log_of_codex() {
     assert_eq!(codex.memory.session.as_deref(), Some("01a1ddf7-75c2-7cb2-9199-69961f5f6ed6"));
     assert!(!Registry::builtin().reads("codex", "token_count"));
 }
-
-#[test]
-fn a_turn_that_follows_at_once_is_no_end() {
-    let mut codex = Story::of("codex");
-    codex.event(Source::File, "task_started", &json!({}));
-    assert_eq!(codex.event(Source::File, "task_complete", &json!({"payload": {}})), [NOTHING]);
-    codex.event(Source::File, "task_started", &json!({}));
-    assert_eq!(codex.later(1_000), None);
-}

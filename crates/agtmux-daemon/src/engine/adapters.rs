@@ -41,16 +41,21 @@ impl Memories {
     }
 }
 
-/// Something a file of the agent tells of it.
+/// What a file of the agent tells of it. What was read together is told together: nobody is shown what is already over.
 #[derive(Debug)]
 pub(crate) struct Filed {
     pub(crate) pane: PaneKey,
     pub(crate) process: ProcessRef,
+    pub(crate) entries: Vec<FiledEntry>,
+    /// From a log, which may be read more than once.
+    pub(crate) logged: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct FiledEntry {
     pub(crate) event_type: String,
     pub(crate) payload: Value,
     pub(crate) at: Timestamp,
-    /// From a log, which may be read more than once.
-    pub(crate) logged: bool,
 }
 
 impl Engine {
@@ -150,19 +155,16 @@ impl Engine {
     pub(super) fn filed(&mut self, filed: Filed, step: &mut Step) {
         let runtime = self.runtime_of(&filed.pane, filed.process).filter(|runtime| self.listens_to(runtime));
         let Some(runtime) = runtime else { return };
-        if filed.logged && self.has_logged(&runtime, filed.at, step) {
-            return;
-        }
-        let event = NativeEvent {
-            source: Source::File,
-            event_type: &filed.event_type,
-            payload: &filed.payload,
-            at: filed.at.min(step.now),
-        };
-        for told in self.reduce(&runtime, event, step) {
-            let order = made_here(told.as_of, step.now);
-            let statement = self.statement(told, order);
-            self.hear_if_news(&runtime, statement, step);
+        for FiledEntry { event_type, payload, at } in &filed.entries {
+            if filed.logged && self.has_logged(&runtime, *at, step) {
+                continue;
+            }
+            let event = NativeEvent { source: Source::File, event_type, payload, at: (*at).min(step.now) };
+            for told in self.reduce(&runtime, event, step) {
+                let order = made_here(told.as_of, step.now);
+                let statement = self.statement(told, order);
+                self.hear_if_news(&runtime, statement, step);
+            }
         }
     }
 

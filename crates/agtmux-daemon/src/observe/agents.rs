@@ -9,13 +9,13 @@ use agtmux_tmux::{Capture, TmuxServer};
 
 use super::Senses;
 use super::files::{AgentFiles, Status};
-use super::logs::{AgentLogs, Record};
+use super::logs::{AgentLogs, Written};
 use super::screens::Screens;
 use super::seen::{Eyes, Seen};
 use super::switchboard::{Notice, Notices};
 use super::taps::Taps;
 use super::watched::WatchedPanes;
-use crate::engine::Filed;
+use crate::engine::{Filed, FiledEntry};
 
 pub(super) struct Agents {
     screens: Screens,
@@ -108,7 +108,8 @@ impl Agents {
                 None => continue,
                 Some(Status::Says { process, event_type, payload }) => {
                     let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-                    senses.engine.filed(Filed { pane, process, event_type, payload, at, logged: false }).await;
+                    let entries = vec![FiledEntry { event_type, payload, at }];
+                    senses.engine.filed(Filed { pane, process, entries, logged: false }).await;
                 }
                 Some(Status::Gone(process)) => {
                     let home = (server.clone(), generation);
@@ -121,17 +122,19 @@ impl Agents {
 
     async fn read_log(&mut self, senses: &Senses, server: &ServerKey, pane: u32, to: &Notices) {
         let (registry, table) = (senses.roster.now(), senses.processes.as_ref());
-        let (records, more) = self.logs.read(pane, &registry, table, (&senses.switchboard, to));
+        let Some(Written { process, entries, more }) =
+            self.logs.read(pane, &registry, table, (&senses.switchboard, to))
+        else {
+            return;
+        };
         if more {
             // Nobody is kept waiting for the rest of a long one.
             let _ = to.send(Notice::AgentFile(pane));
         }
-        if !records.is_empty() {
+        if !entries.is_empty() {
             self.screens.said(pane, Instant::now());
-        }
-        for Record { process, event_type, payload, at } in records {
             let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-            senses.engine.filed(Filed { pane, process, event_type, payload, at, logged: true }).await;
+            senses.engine.filed(Filed { pane, process, entries, logged: true }).await;
         }
     }
 

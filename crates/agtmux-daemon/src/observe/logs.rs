@@ -15,6 +15,8 @@ use serde_json::Value;
 
 use super::files::{self, root_of};
 use super::residents::Residents;
+use crate::engine::FiledEntry;
+
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
 use lines::Tail;
 
@@ -46,13 +48,12 @@ struct OpenLog {
     _watch: Option<Watch>,
 }
 
-/// One thing that an agent wrote down.
-#[derive(Debug)]
-pub(super) struct Record {
+/// What an agent has written down since the last look.
+pub(super) struct Written {
     pub(super) process: ProcessRef,
-    pub(super) event_type: String,
-    pub(super) payload: Value,
-    pub(super) at: Timestamp,
+    pub(super) entries: Vec<FiledEntry>,
+    /// There is still more.
+    pub(super) more: bool,
 }
 
 impl AgentLogs {
@@ -68,21 +69,21 @@ impl AgentLogs {
         })
     }
 
-    /// What the agent of this pane has written since the last look. Says whether there is more.
     pub(super) fn read(
         &mut self,
         pane: u32,
         registry: &Registry,
         table: &dyn ProcessTable,
         (board, to): (&Arc<Switchboard>, &Notices),
-    ) -> (Vec<Record>, bool) {
-        let Some(log) = self.logs.get_mut(pane) else { return (Vec::new(), false) };
+    ) -> Option<Written> {
+        let log = self.logs.get_mut(pane)?;
         log.find(pane, table, board, to);
-        let Some(open) = &mut log.open else { return (Vec::new(), false) };
-        let Some((file, length)) = files::open(&open.path) else { return (Vec::new(), false) };
+        let open = log.open.as_mut()?;
+        let (file, length) = files::open(&open.path)?;
         let (lines, more) = open.tail.read(file, length);
         let documents = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-        (documents.filter_map(|document| log.record(document, registry)).collect(), more)
+        let entries = documents.filter_map(|document| log.entry(document, registry)).collect();
+        Some(Written { process: log.process, entries, more })
     }
 }
 
@@ -114,12 +115,12 @@ impl AgentLog {
         self.open = Some(OpenLog { path, tail, _watch: watch });
     }
 
-    fn record(&self, payload: Value, registry: &Registry) -> Option<Record> {
+    fn entry(&self, payload: Value, registry: &Registry) -> Option<FiledEntry> {
         let at = self.kept.time(&payload)?;
         let event_type = self.kept.event_type(&payload)?;
         if self.began.is_some_and(|began| at < began) || !registry.reads(self.agent_type.as_str(), event_type) {
             return None;
         }
-        Some(Record { process: self.process, event_type: event_type.to_owned(), payload, at })
+        Some(FiledEntry { event_type: event_type.to_owned(), payload, at })
     }
 }

@@ -35,9 +35,12 @@ fn call(question: &Question, act: &Act) -> (String, Value) {
             (name, input)
         }
         Act::Task(prompt) => {
-            let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": "general-purpose",
+            let name = question.tool(&["task", "agent"]);
+            // opencode has a kind of that name only; Copilot, whose tool has the same name, asks for another field.
+            let kind = if name == "task" { "general" } else { "general-purpose" };
+            let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": kind,
                 "agent_type": "general-purpose", "name": "mock-sub", "mode": "sync"});
-            (question.tool(&["task", "agent"]), input)
+            (name, input)
         }
         act => {
             let name = question.tool(&["bash", "shell", "run_shell_command"]);
