@@ -15,9 +15,8 @@ use serde_json::Value;
 
 use super::files::{self, root_of};
 use super::residents::Residents;
-use crate::engine::FiledEntry;
-
 use super::switchboard::{Notice, Notices, Switchboard, Watch};
+use crate::engine::FiledEntry;
 use lines::Tail;
 
 /// An agent may begin another log at any time; that it did shows on its screen first. One that has none yet is about to
