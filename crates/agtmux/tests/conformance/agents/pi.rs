@@ -21,9 +21,9 @@ export default function (pi) {
 		name: "ask_user",
 		label: "Ask",
 		description: "Asks the user",
-		parameters: { type: "object", properties: { question: { type: "string" }, choices: { type: "array", items: { type: "string" } } } },
+		parameters: { type: "object", properties: { message: { type: "string" }, requestedSchema: { type: "object" } } },
 		execute: async (_id, asked, _signal, _onUpdate, ctx) => {
-			const chosen = await ctx.ui.select(asked.question, asked.choices);
+			const chosen = await ctx.ui.select(asked.message, asked.requestedSchema.properties.colour.enum);
 			return { content: [{ type: "text", text: `They chose ${chosen}` }], details: undefined };
 		},
 	});
