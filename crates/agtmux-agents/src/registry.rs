@@ -135,6 +135,17 @@ impl Registry {
         Regions::find(screen, self.manifest(agent_type)?.rules().layout.as_ref()).typed()
     }
 
+    /// Whether the input box shows suggested text behind what was typed.
+    pub fn suggests(&self, agent_type: &str, screen: &Screen) -> bool {
+        self.manifest(agent_type)
+            .is_some_and(|manifest| Regions::find(screen, manifest.rules().layout.as_ref()).suggests())
+    }
+
+    /// Whether the rules say where the agent's input box is.
+    pub fn draws_box(&self, agent_type: &str) -> bool {
+        self.manifest(agent_type).is_some_and(|manifest| manifest.rules().layout.is_some())
+    }
+
     /// The keys that answer a dialog which this rule found.
     pub fn answers(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
         self.manifest(agent_type).map(|manifest| manifest.rules().answers.to(rule))
@@ -186,6 +197,14 @@ impl Registry {
     pub fn reads(&self, agent_type: &str, event_type: &str) -> bool {
         let rules = self.manifest(agent_type).into_iter().flat_map(|manifest| &manifest.event);
         rules.into_iter().any(|rule| rule.source() == Source::File && rule.event_type() == event_type)
+    }
+
+    /// The text of a prompt that this event tells to have been submitted; empty where it does not say which.
+    pub fn submitted(&self, agent_type: &str, event: NativeEvent<'_>) -> Option<String> {
+        let rules = self.manifest(agent_type)?.event.iter();
+        let mut fitting = rules.filter(|rule| rule.fits(event.source, event.event_type, event.payload, None));
+        let path = fitting.next()?.submits.as_deref()?;
+        Some(native::text_of(event.payload, path))
     }
 
     fn manifest(&self, agent_type: &str) -> Option<&Manifest> {

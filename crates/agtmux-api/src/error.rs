@@ -45,6 +45,42 @@ pub enum ErrorCode {
     /// It could not be stored, so it was not taken.
     #[serde(rename = "E_NOT_STORED")]
     NotStored,
+    /// Another runtime lives there than the one that was meant, or its host does not answer.
+    #[serde(rename = "E_RUNTIME_STALE")]
+    RuntimeStale,
+    /// The state, or the dialog, is not the one that was seen.
+    #[serde(rename = "E_STATE_CHANGED")]
+    StateChanged,
+    /// The snapshot is older than 30 seconds.
+    #[serde(rename = "E_SNAPSHOT_EXPIRED")]
+    SnapshotExpired,
+    /// Things are not such that it can be done.
+    #[serde(rename = "E_PRECONDITION")]
+    Precondition,
+    /// An agent may not do this: it could approve itself.
+    #[serde(rename = "E_CALLER_IS_AGENT")]
+    CallerIsAgent,
+    /// tmux: the pane does not exist.
+    #[serde(rename = "PANE_NOT_FOUND")]
+    PaneNotFound,
+    /// tmux: there is no such program.
+    #[serde(rename = "TMUX_NOT_INSTALLED")]
+    TmuxNotInstalled,
+    /// tmux: it failed.
+    #[serde(rename = "SUBPROCESS_FAILED")]
+    SubprocessFailed,
+    /// The agent has no pane.
+    #[serde(rename = "NO_PANE_ID")]
+    NoPaneId,
+    /// tmux: it did not answer in time.
+    #[serde(rename = "TIMEOUT")]
+    Timeout,
+    /// The text was typed and is still in the input box.
+    #[serde(rename = "SEND_FAILED")]
+    SendFailed,
+    /// tmux: something else.
+    #[serde(rename = "UNKNOWN")]
+    Unknown,
     /// The method does not fit the path.
     #[serde(rename = "E_METHOD")]
     Method,

@@ -17,7 +17,7 @@ pub enum Ref {
     Place { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
     /// `%12`
     Pane(PaneId),
-    /// The kind of an agent, where there is one of it.
+    /// The kind of an agent, or the session that it lives in, where there is one of it.
     Agent(String),
 }
 
@@ -130,18 +130,67 @@ impl Ref {
         }
     }
 
+    /// Exactly one pane, or none. A pane is named whether or not an agent lives in it; an agent is named by itself.
+    pub fn locate(&self, fleet: &Fleet) -> Result<PaneKey, RefError> {
+        let mut fitting = Vec::new();
+        for (key, server) in fleet.servers() {
+            for (id, pane) in &server.panes {
+                let place = PaneKey { server: key.clone(), pane: *id };
+                let fits = match &pane.runtime {
+                    Some(runtime) => self.fits(&place, pane, runtime),
+                    None => self.fits_place(&place, pane),
+                };
+                if fits {
+                    fitting.push((place, pane));
+                }
+            }
+        }
+        match fitting.len() {
+            0 => Err(RefError::NotFound(self.to_string())),
+            1 => Ok(fitting.remove(0).0),
+            _ => {
+                let candidates = fitting.iter().map(|(key, pane)| candidate(key, pane)).collect();
+                Err(RefError::Ambiguous { reference: self.to_string(), candidates })
+            }
+        }
+    }
+
     fn fits(&self, key: &PaneKey, pane: &Pane, runtime: &Runtime) -> bool {
         match self {
             Self::Runtime(id) => runtime.id == *id,
+            Self::Agent(name) => {
+                runtime.agent_type.as_str() == name || pane.placements.iter().any(|p| p.session_name == *name)
+            }
+            Self::Place { .. } | Self::Pane(_) => self.fits_place(key, pane),
+        }
+    }
+
+    fn fits_place(&self, key: &PaneKey, pane: &Pane) -> bool {
+        match self {
+            Self::Runtime(_) | Self::Agent(_) => false,
+            Self::Pane(id) => key.pane == *id,
             Self::Place { target, server, session, window, pane: id } => {
                 key.server.target.as_str() == target
                     && server.as_ref().is_none_or(|server| key.server.server.as_str() == server)
                     && pane.placements.iter().any(|p| p.session_name == *session)
                     && (pane.window, key.pane) == (*window, *id)
             }
-            Self::Pane(id) => key.pane == *id,
-            Self::Agent(name) => runtime.agent_type.as_str() == name,
         }
+    }
+}
+
+/// A reference that names only this one, and who lives there.
+fn candidate(key: &PaneKey, pane: &Pane) -> String {
+    let place = Ref::Place {
+        target: key.server.target.to_string(),
+        server: Some(key.server.server.to_string()),
+        session: pane.placements.first().map(|p| p.session_name.clone()).unwrap_or_default(),
+        window: pane.window,
+        pane: key.pane,
+    };
+    match &pane.runtime {
+        Some(runtime) => format!("{place} ({})", runtime.agent_type),
+        None => format!("{place} (no agent)"),
     }
 }
 

@@ -14,6 +14,47 @@ pub fn for_terminal(foreign: &str) -> String {
     out
 }
 
+/// The same, but colours and other attributes of the text stay, and links are only their text.
+pub fn keeping_colours(foreign: &str) -> String {
+    let mut out = String::with_capacity(foreign.len());
+    let mut rest = foreign;
+    while let Some(c) = rest.chars().next() {
+        let length = attribute(rest).or_else(|| link(rest));
+        match length {
+            Some((length, kept)) => {
+                out.push_str(if kept { &rest[..length] } else { "" });
+                rest = &rest[length..];
+            }
+            None => {
+                push_safe(&mut out, c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    out
+}
+
+/// `CSI … m` at the beginning.
+fn attribute(text: &str) -> Option<(usize, bool)> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && !matches!(c, ';' | ':'))?;
+    parameters[end..].starts_with('m').then_some((end + 3, true))
+}
+
+/// `OSC 8 ; … ST` at the beginning.
+fn link(text: &str) -> Option<(usize, bool)> {
+    let body = text.strip_prefix("\u{1b}]8;")?;
+    let end = body.find(|c: char| c.is_control())?;
+    let close = if body[end..].starts_with("\u{1b}\\") {
+        2
+    } else if body[end..].starts_with('\u{7}') {
+        1
+    } else {
+        return None;
+    };
+    Some((4 + end + close, false))
+}
+
 /// The same, cut to a number of columns, with `…` where something was left out.
 pub fn for_column(foreign: &str, columns: usize) -> String {
     let mut out = String::new();
@@ -66,6 +107,15 @@ fn is_hidden(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_attributes_of_the_text_are_kept() {
+        let shown =
+            "\u{1b}[1;38:5:9mred\u{1b}[0m \u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\ \u{1b}]52;c;eA==\u{7}";
+        let kept = keeping_colours(shown);
+        assert_eq!(kept, "\u{1b}[1;38:5:9mred\u{1b}[0m link \\x1b]52;c;eA==\\x07");
+        assert_eq!(keeping_colours("\u{1b}[2J\u{1b}["), "\\x1b[2J\\x1b[");
+    }
     use proptest::prelude::*;
     use unicode_width::UnicodeWidthStr;
 

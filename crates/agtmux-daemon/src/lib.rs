@@ -1,5 +1,6 @@
 //! The daemon: observers bring evidence in, the engine decides, the store keeps it, the server tells everyone.
 
+mod actions;
 mod clock;
 mod engine;
 mod lock;

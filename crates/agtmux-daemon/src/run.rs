@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::actions::Actions;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::observe::{Discovery, Lookout, Manifests};
@@ -118,6 +119,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet, manifests)
         .await
         .map_err(system("watch this machine"))?;
+    let actions = Actions::new(handle.clone(), discovery.clone(), store.clone(), clock);
     let (stopping, is_stopping) = watch::channel(false);
     let context = Context {
         shared,
@@ -125,6 +127,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         store,
         store_error,
         discovery: discovery.clone(),
+        actions,
         socket: paths.socket.clone(),
         started_at: Timestamp::now(),
         stopping: is_stopping,

@@ -18,8 +18,8 @@ const FIELDS: [&str; 4] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{pane_title}
 const HEAD: char = 'h';
 const END: char = 'e';
 
-/// More than any screen has.
-const LARGEST_SCREEN: usize = 1 << 20;
+/// More than any screen has, and ten thousand lines of history.
+const LARGEST_SCREEN: usize = 8 << 20;
 
 /// A pane that is gone makes tmux skip the rest: those before it have been answered by then.
 pub(crate) fn capture(framing: &Framing, panes: &[u32]) -> Vec<Command> {
@@ -33,6 +33,18 @@ pub(crate) fn capture(framing: &Framing, panes: &[u32]) -> Vec<Command> {
         ]
     };
     panes.iter().flat_map(one).collect()
+}
+
+/// The last lines of one pane, and of its history. Rows that were wrapped are joined.
+pub(crate) fn output(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<Command> {
+    let target = format!("%{pane}");
+    let capture = Command::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
+    let capture = if colours { capture.arg("-e") } else { capture };
+    vec![
+        Command::display(&framing.record(HEAD, &FIELDS), Some(pane)),
+        capture.arg("-t").arg(target),
+        Command::display(&framing.record(END, &[]), Some(pane)),
+    ]
 }
 
 /// Those that were answered whole.

@@ -6,6 +6,7 @@
 mod capture;
 mod command;
 pub mod hooks;
+mod input;
 mod listing;
 pub mod platform;
 mod server;
@@ -15,6 +16,7 @@ mod version;
 
 pub use capture::Capture;
 pub use command::{Command, Framing};
+pub use input::{BadKey, Key, PaneGuard, Refused, TypeError, Typing};
 pub use listing::{Dead, Listing, PaneRow, ServerFacts};
 pub use server::{TmuxError, TmuxServer};
 pub use sockets::{SocketDir, is_listening, listener_pid, own_socket, socket_of_tmux_variable};

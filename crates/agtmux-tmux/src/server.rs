@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
+use crate::input::{self, PaneGuard, TypeError, Typing};
 use crate::listing::{self, Listing};
 use crate::tap;
 use crate::version::Version;
@@ -75,7 +76,7 @@ impl TmuxServer {
     /// others are.
     pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
         let framing = Framing::fresh();
-        let output = self.exec(&capture::capture(&framing, panes)).await?;
+        let output = self.exec(&capture::capture(&framing, panes), None).await?;
         let captures = capture::parse(&framing, &output.stdout);
         match captures.is_empty() && !output.status.success() {
             true => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
@@ -90,16 +91,45 @@ impl TmuxServer {
         Ok(!tap::was_taken(&framing, &answer))
     }
 
+    /// Types, if the pane is still the one that was meant. What is typed in several steps may stop in between.
+    pub async fn type_into(&self, guard: PaneGuard, typing: Typing<'_>) -> Result<(), TypeError> {
+        let framing = Framing::fresh();
+        for call in input::calls(&framing, guard, typing) {
+            let answer = self.answer(&call.commands, call.stdin).await;
+            if let (Err(_), Some(buffer)) = (&answer, &call.buffer) {
+                // The call may have been cut short between the two. It does no harm where the buffer is gone.
+                let _ = self.run(&[Command::new("delete-buffer").arg("-b").arg(buffer)]).await;
+            }
+            input::outcome(&framing, guard, &answer?)?;
+        }
+        Ok(())
+    }
+
+    /// The last lines of what a pane has shown, wrapped lines in one, with colours if asked for.
+    pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
+        let framing = Framing::fresh();
+        let output = self.exec(&capture::output(&framing, pane, lines, colours), None).await?;
+        let captures = capture::parse(&framing, &output.stdout);
+        match captures.is_empty() && !output.status.success() {
+            true => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
+            false => Ok(captures.into_iter().next()),
+        }
+    }
+
     /// Runs the commands in order in one call; the first that fails ends it.
     pub async fn run(&self, commands: &[Command]) -> Result<Vec<u8>, TmuxError> {
-        let output = self.exec(commands).await?;
+        self.answer(commands, None).await
+    }
+
+    async fn answer(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Vec<u8>, TmuxError> {
+        let output = self.exec(commands, stdin).await?;
         if output.status.success() {
             return Ok(output.stdout);
         }
         Err(complaint(&String::from_utf8_lossy(&output.stderr)))
     }
 
-    async fn exec(&self, commands: &[Command]) -> Result<Output, TmuxError> {
+    async fn exec(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Output, TmuxError> {
         // -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
         let mut child = tokio::process::Command::new(&self.program)
             .args(["-u", "-N", "-S"])
@@ -107,15 +137,19 @@ impl TmuxServer {
             .args(chain(commands))
             .env_remove("TMUX")
             .env_remove("TMUX_PANE")
-            .stdin(Stdio::null())
+            .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| spawn_error(&self.program, &error))?;
-        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let (mut out, mut err, input) = (child.stdout.take(), child.stderr.take(), child.stdin.take());
         let all = async {
-            let (stdout, stderr) = tokio::join!(read_bounded(&mut out), read_bounded(&mut err));
+            let (stdout, stderr, ()) = tokio::join!(
+                read_bounded(&mut out),
+                read_bounded(&mut err),
+                write_all(input, stdin.unwrap_or_default())
+            );
             let status = child.wait().await.map_err(|e| TmuxError::Spawn(e.to_string()))?;
             Ok(Output { status, stdout: stdout?, stderr: stderr? })
         };
@@ -129,6 +163,13 @@ impl TmuxServer {
         let output = tokio::time::timeout(timeout, command.output()).await.map_err(|_| TmuxError::Timeout(timeout))?;
         let output = output.map_err(|error| spawn_error(program, &error))?;
         Ok(Version::parse(&String::from_utf8_lossy(&output.stdout)))
+    }
+}
+
+/// A tmux that did not read all of it fails, and says why.
+async fn write_all(to: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
+    if let Some(mut to) = to {
+        let _ = to.write_all(bytes).await;
     }
 }
 

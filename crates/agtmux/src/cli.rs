@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, config, daemon, emit, explain, history, hook, list, replay, run, setup, status, watch,
+    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status,
+    watch,
 };
 
 const EXIT_CODES: &str = "\
@@ -46,6 +47,12 @@ pub(crate) enum Command {
     Watch(watch::WatchArgs),
     /// One line for a status bar: how many agents wait, run or idle. Never starts the daemon
     Status(status::StatusArgs),
+    /// Type a text into an agent's input box and have it submitted, or press keys
+    Send(Box<send::SendArgs>),
+    /// Answer what an agent asks, only while it asks just that
+    Respond(Box<respond::RespondArgs>),
+    /// Interrupt an agent, or end it
+    Kill(Box<kill::KillArgs>),
     /// Tell why an agent's state is what it is, or judge a saved screen
     Explain(explain::ExplainArgs),
     /// Tell how an agent's state has changed and how long each lasted

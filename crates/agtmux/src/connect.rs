@@ -59,6 +59,18 @@ impl Daemon {
         }
     }
 
+    /// Asks for something to be done and gives back the answer as it came.
+    pub(crate) async fn act(&self, path: &str, request: &impl Serialize) -> Result<Bytes, CliError> {
+        let body = Bytes::from(serde_json::to_vec(request).map_err(|error| CliError::io("write JSON", error))?);
+        match self.client.act(path, body.clone()).await {
+            Err(ClientError::NotRunning(_)) => {
+                self.autostart().await?;
+                Ok(self.client.act(path, body).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, CliError> {
         parse(&self.bytes(path, query).await?)
     }

@@ -84,7 +84,7 @@ impl From<ClientError> for CliError {
                 Self::new(Exit::NoDaemon, message.hint("set AGTMUX_SOCKET to a path that only you can write to"))
             }
             ClientError::Version { .. } => Self::new(Exit::OtherVersion, message.hint("agtmux daemon restart")),
-            ClientError::Timeout | ClientError::Broken(_) => {
+            ClientError::Timeout(_) | ClientError::Broken(_) => {
                 Self::new(Exit::DaemonFault, message.hint("agtmux daemon logs").hint("agtmux daemon restart"))
             }
             ClientError::Refused(refusal) => {

@@ -214,6 +214,11 @@ impl Memory {
     }
 }
 
+/// The text there, or none.
+pub(crate) fn text_of(payload: &Value, path: &str) -> String {
+    text_at(payload, path).unwrap_or_default()
+}
+
 /// Payloads may be large; what is kept of them is not.
 fn written(key: &[&Value]) -> String {
     let text = serde_json::to_string(key).unwrap_or_default();

@@ -60,6 +60,9 @@ pub(crate) struct EventRule {
     /// A prompt goes in: one more turn that has to end.
     #[serde(default)]
     pub(super) prompt: bool,
+    /// It tells that a prompt was submitted, and this is where the payload has its text.
+    #[serde(default)]
+    pub(crate) submits: Option<String>,
     /// How the turn will have ended when its end is told by a rule with `as_ended`.
     #[serde(default)]
     pub(super) ends: Option<Turn>,
@@ -154,7 +157,7 @@ fn hook() -> Source {
 }
 
 impl EventRule {
-    pub(super) fn fits(&self, source: Source, event_type: &str, payload: &Value, session: Option<&str>) -> bool {
+    pub(crate) fn fits(&self, source: Source, event_type: &str, payload: &Value, session: Option<&str>) -> bool {
         let its_own = |path: &String| session.is_some() && at(payload, path).and_then(Value::as_str) == session;
         self.source == source
             && self.event_type == event_type

@@ -87,6 +87,18 @@ impl<'s> Regions<'s> {
         Some(if is_ghost && !self.screen.is_styled() { String::new() } else { text })
     }
 
+    /// Whether a row of the box has text that only looks typed behind text that was typed. Rules and separators have no
+    /// letters, and a placeholder stands alone.
+    pub(crate) fn suggests(&self) -> bool {
+        let typed = self.typed().is_some_and(|typed| !typed.is_empty());
+        typed
+            && self.rows(Region::Box).iter().any(|row| {
+                let (all, typed) = (unframed(row.text()), without_ghost(row, self.screen.is_styled()));
+                let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+                letters(&typed) > 0 && letters(all) > letters(&typed)
+            })
+    }
+
     /// Where the dialog that ends above this row begins.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
         let begins =

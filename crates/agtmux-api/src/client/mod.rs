@@ -22,6 +22,7 @@ use crate::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HE
 
 /// A daemon that is alive answers far sooner; one that does not answer by then is stuck.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+const DONE_WITHIN: Duration = Duration::from_secs(120);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -31,8 +32,8 @@ pub enum ClientError {
     Connect { socket: PathBuf, source: std::io::Error },
     #[error("the daemon on '{}' belongs to another user", .0.display())]
     Foreign(PathBuf),
-    #[error("the daemon did not answer within {} s", ANSWER_WITHIN.as_secs())]
-    Timeout,
+    #[error("the daemon did not answer within {} s", .0.as_secs())]
+    Timeout(Duration),
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),
     #[error(
@@ -65,28 +66,34 @@ impl Client {
 
     /// The answer as it came, for whoever only passes it on.
     pub async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, ClientError> {
-        self.bytes(Method::GET, &with_query(path, query)?, Bytes::new()).await
+        self.bytes(Method::GET, &with_query(path, query)?, Bytes::new(), ANSWER_WITHIN).await
     }
 
     pub async fn post_bytes(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        self.bytes(Method::POST, path, body).await
+        self.bytes(Method::POST, path, body, ANSWER_WITHIN).await
     }
 
-    async fn bytes(&self, method: Method, uri: &str, body: Bytes) -> Result<Bytes, ClientError> {
+    /// Asks for something to be done, which takes as long as others who type into the same pane, and its agent, take.
+    pub async fn act(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
+        self.bytes(Method::POST, path, body, DONE_WITHIN).await
+    }
+
+    async fn bytes(&self, method: Method, uri: &str, body: Bytes, within: Duration) -> Result<Bytes, ClientError> {
         let answer = async {
             let response = self.request(method, uri, body, "application/json").await?;
             let status = response.status();
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
             if status.is_success() { Ok(body) } else { Err(refusal(status, &body)) }
         };
-        tokio::time::timeout(ANSWER_WITHIN, answer).await.map_err(|_| ClientError::Timeout)?
+        tokio::time::timeout(within, answer).await.map_err(|_| ClientError::Timeout(within))?
     }
 
     /// The stream of changes, from a snapshot on or after the event that `query.last_event_id` names.
     pub async fn events(&self, query: &ListQuery) -> Result<EventStream, ClientError> {
         let uri = with_query("/v1/events", query)?;
         let request = self.request(Method::GET, &uri, Bytes::new(), "text/event-stream");
-        let response = tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout)??;
+        let response =
+            tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout(ANSWER_WITHIN))??;
         let status = response.status();
         if !status.is_success() {
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes();

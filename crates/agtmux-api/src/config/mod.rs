@@ -16,6 +16,9 @@ pub struct Config {
     pub tmux: Tmux,
     pub state: State,
     pub observe: Observe,
+    pub tmux_bridge: TmuxBridge,
+    pub actions: Actions,
+    pub audit: Audit,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +77,33 @@ pub struct Observe {
     pub osc_tap: bool,
 }
 
+/// How text gets into a pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TmuxBridge {
+    pub health_check_interval: Span,
+    pub subprocess_timeout: Span,
+    pub text_enter_delay_ms: u64,
+    pub sequential_send_delay_ms: u64,
+    pub clear_delay_ms: u64,
+    pub max_enter_retries: u32,
+    pub verify_enter: bool,
+    pub detect_ghost_text: bool,
+    pub leave_copy_mode: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Actions {
+    pub allow_from_agents: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    pub store_text: bool,
+}
+
 /// A length of time as people write it: `1500ms`, `2s`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
@@ -107,9 +137,18 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(d)?;
-        text.parse().map_err(serde::de::Error::custom)
+        match Written::deserialize(d)? {
+            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
+            Written::Seconds(seconds) => Ok(Self(Duration::from_secs(seconds))),
+        }
     }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a length of time, as 1500ms, 2s, 1m 30s or 168h; a bare number counts seconds")]
+enum Written {
+    Text(String),
+    Seconds(u64),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +214,8 @@ impl Config {
             ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
             ("observe.reconcile_active", self.observe.reconcile_active, "100ms", "1h"),
             ("observe.reconcile_idle", self.observe.reconcile_idle, "100ms", "1h"),
+            ("tmux_bridge.health_check_interval", self.tmux_bridge.health_check_interval, "1s", "1h"),
+            ("tmux_bridge.subprocess_timeout", self.tmux_bridge.subprocess_timeout, "100ms", "1m"),
             ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
             ("state.running_ttl", running_ttl, "1s", "168h"),
             ("state.bind_ttl", bind_ttl, "100ms", "10m"),
@@ -185,6 +226,18 @@ impl Config {
                 |bound: &str, fits: fn(&Span, &Span) -> bool| bound.parse().is_ok_and(|bound| fits(&span, &bound));
             if !within(least, Span::ge) || !within(most, Span::le) {
                 return fault(format!("{name}: {span} is out of range; use a value from {least} to {most}"));
+            }
+        }
+        let TmuxBridge { text_enter_delay_ms, sequential_send_delay_ms, clear_delay_ms, max_enter_retries, .. } =
+            self.tmux_bridge;
+        for (name, value, most) in [
+            ("text_enter_delay_ms", text_enter_delay_ms, 10_000),
+            ("sequential_send_delay_ms", sequential_send_delay_ms, 10_000),
+            ("clear_delay_ms", clear_delay_ms, 10_000),
+            ("max_enter_retries", u64::from(max_enter_retries), 10),
+        ] {
+            if value > most {
+                return fault(format!("tmux_bridge.{name}: {value} is out of range; use a value from 0 to {most}"));
             }
         }
         if payload_retention > metadata_retention {

@@ -1,5 +1,6 @@
 //! What goes over the wire, field by field. Absent facts are null, never left out.
 
+mod action;
 mod adapters;
 mod event;
 mod explain;
@@ -8,6 +9,11 @@ mod ingest;
 mod items;
 mod listing;
 
+pub use action::{
+    ActionKind, ActionOutcome, ActionRecord, ActionStatus, Answer, Answered, AttachAction, AttachPlan, Audit,
+    AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, Profile,
+    RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot, SnapshotAction, Verified, VerifiedBy,
+};
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
 };

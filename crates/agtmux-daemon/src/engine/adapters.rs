@@ -78,6 +78,7 @@ impl Engine {
         if foreign || !self.listens_to(runtime) {
             return;
         }
+        self.tell_submitted(runtime, &event.order.event_id, heard);
         let told = self.reduce(runtime, heard, step);
         for told in told {
             let statement = Box::new(self.statement(told, event.order.clone()));

@@ -4,6 +4,7 @@
 mod adapters;
 mod explain;
 mod ingest;
+mod locate;
 mod step;
 mod switches;
 #[cfg(test)]
@@ -20,10 +21,11 @@ use agtmux_api::wire::{AdapterSwitch, Adapters, Explanation, Receipt};
 use agtmux_core::binding::MovedOut;
 use agtmux_core::engine::{self as states, StateEngine};
 use agtmux_core::fleet::{Fleet, Life, Observation, PaneKey};
+use agtmux_core::ids::{PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::Ref;
-use agtmux_core::runtime::RuntimeId;
+use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::clock::Clock;
 use crate::observe::{Lookout, Seen};
@@ -34,6 +36,7 @@ use adapters::Memories;
 pub(crate) use adapters::{Filed, FiledEntry};
 pub(crate) use explain::refusal;
 pub(crate) use ingest::{From, Incoming};
+pub(crate) use locate::{Living, Located, Submitted};
 use step::Step;
 use switches::Disabled;
 use waiting::Waiting;
@@ -47,6 +50,9 @@ const BATCH: usize = 256;
 /// How many inputs a replay has to go through at the most.
 const CHECKPOINT_EVERY: u64 = 5_000;
 
+/// Whoever waits for one looks at each at once.
+const SUBMITTED_KEPT: usize = 256;
+
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Debug)]
@@ -58,6 +64,8 @@ pub(crate) enum Input {
     Filed(Box<Filed>),
     Event(Box<Incoming>, oneshot::Sender<Result<Receipt, ApiError>>),
     Explain(Ref, oneshot::Sender<Result<Explanation, ApiError>>),
+    Locate(Ref, oneshot::Sender<Result<Located, ApiError>>),
+    Resident(ServerName, PaneId, oneshot::Sender<Option<Runtime>>),
     Adapters(oneshot::Sender<Adapters>),
     Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
     /// Other agents are known, or are known by other signs.
@@ -68,20 +76,23 @@ pub(crate) enum Input {
 
 /// The way in. It waits when the engine is behind: nothing is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct EngineHandle(mpsc::Sender<Input>);
+pub(crate) struct EngineHandle {
+    inputs: mpsc::Sender<Input>,
+    submitted: broadcast::Sender<Submitted>,
+}
 
 impl EngineHandle {
     pub(crate) async fn observe(&self, observation: Observation) {
         // The engine outlives its observers but for the last moments of a shutdown.
-        let _ = self.0.send(Input::Observed(observation)).await;
+        let _ = self.inputs.send(Input::Observed(observation)).await;
     }
 
     pub(crate) async fn seen(&self, seen: Seen) {
-        let _ = self.0.send(Input::Seen(Box::new(seen))).await;
+        let _ = self.inputs.send(Input::Seen(Box::new(seen))).await;
     }
 
     pub(crate) async fn filed(&self, filed: Filed) {
-        let _ = self.0.send(Input::Filed(Box::new(filed))).await;
+        let _ = self.inputs.send(Input::Filed(Box::new(filed))).await;
     }
 
     /// Returns when the event is stored, or says why it was not taken.
@@ -93,6 +104,20 @@ impl EngineHandle {
         self.ask(|reply| Input::Explain(reference, reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
     }
 
+    pub(crate) async fn locate(&self, reference: Ref) -> Result<Located, ApiError> {
+        self.ask(|reply| Input::Locate(reference, reply)).await.unwrap_or_else(|| Err(ingest::stopping()))
+    }
+
+    /// Who lives in a pane of this machine.
+    pub(crate) async fn resident(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
+        self.ask(|reply| Input::Resident(server, pane, reply)).await.flatten()
+    }
+
+    /// Prompts that agents tell to have been submitted, from now on.
+    pub(crate) fn submitted(&self) -> broadcast::Receiver<Submitted> {
+        self.submitted.subscribe()
+    }
+
     pub(crate) async fn adapters(&self) -> Result<Adapters, ApiError> {
         self.ask(Input::Adapters).await.ok_or_else(ingest::stopping)
     }
@@ -102,7 +127,7 @@ impl EngineHandle {
     }
 
     pub(crate) async fn relearn(&self, registry: Arc<Registry>) {
-        let _ = self.0.send(Input::Relearned(registry)).await;
+        let _ = self.inputs.send(Input::Relearned(registry)).await;
     }
 
     pub(crate) async fn settle(&self) {
@@ -111,7 +136,7 @@ impl EngineHandle {
 
     async fn ask<T>(&self, input: impl FnOnce(oneshot::Sender<T>) -> Input) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(input(reply)).await.ok()?;
+        self.inputs.send(input(reply)).await.ok()?;
         answer.await.ok()
     }
 }
@@ -145,6 +170,7 @@ pub(crate) struct Engine {
     shared: Arc<Shared>,
     reserved: u64,
     inputs: mpsc::Receiver<Input>,
+    submitted: broadcast::Sender<Submitted>,
 }
 
 /// Why nothing can be stored, for the health report.
@@ -161,6 +187,7 @@ impl Engine {
         lookout: Arc<Lookout>,
     ) -> Result<(Self, EngineHandle), StoreError> {
         let (inputs, received) = mpsc::channel(1024);
+        let submitted = broadcast::Sender::new(SUBMITTED_KEPT);
         let reserved = shared.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
@@ -188,6 +215,7 @@ impl Engine {
             shared,
             reserved,
             inputs: received,
+            submitted: submitted.clone(),
         };
         engine.states.set_completed_for(completed_for);
         for (key, server) in engine.fleet.servers() {
@@ -195,7 +223,7 @@ impl Engine {
                 engine.homes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
             }
         }
-        Ok((engine, EngineHandle(inputs)))
+        Ok((engine, EngineHandle { inputs, submitted }))
     }
 
     /// With the agents that are known from the start.
@@ -267,6 +295,13 @@ impl Engine {
             Input::Filed(filed) => self.filed(*filed, step),
             Input::Explain(reference, reply) => {
                 let _ = reply.send(self.explain(&reference, step.now));
+            }
+            Input::Locate(reference, reply) => {
+                let _ = reply.send(self.locate(&reference));
+            }
+            Input::Resident(server, pane, reply) => {
+                let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };
+                let _ = reply.send(self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()));
             }
             Input::Adapters(reply) => {
                 let _ = reply.send(self.adapters(step.now));

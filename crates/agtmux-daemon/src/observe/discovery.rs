@@ -13,7 +13,7 @@ use agtmux_api::config::Config;
 use agtmux_api::wire::ServerHealth;
 use agtmux_core::fleet::{Fleet, Observation, OutageCode};
 use agtmux_core::ids::{Generation, ServerKey, TargetName};
-use agtmux_tmux::platform::{self, Options};
+use agtmux_tmux::platform::{self, Options, ProcessTable};
 use agtmux_tmux::{MINIMUM, SocketDir, TmuxError, TmuxServer, is_listening, own_socket, socket_of_tmux_variable};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -262,6 +262,27 @@ impl Discovery {
         };
         let _ = tokio::time::timeout(FIRST_ANSWERS, all).await;
         self.0.senses.engine.settle().await;
+    }
+
+    /// The server of this name, if it is being observed, with as much patience as those have who act on it.
+    pub(crate) fn tmux(&self, key: &ServerKey) -> Option<TmuxServer> {
+        let places = self.places();
+        let socket = places.observed.keys().find(|socket| convert::server_key(socket, &self.0.usual) == *key)?;
+        let config = &self.0.senses.config;
+        Some(TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0))
+    }
+
+    pub(crate) fn processes(&self) -> Arc<dyn ProcessTable> {
+        self.0.senses.processes.clone()
+    }
+
+    /// The agents that are known at this moment.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.0.senses.roster.now()
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.0.senses.config
     }
 
     pub(super) fn switchboard(&self) -> &Arc<Switchboard> {

@@ -220,7 +220,7 @@ fn agent(registry: &Registry, tree: &PaneProcesses) -> Option<(AgentSighting, bo
     Some((agent, found.headless))
 }
 
-fn facts(process: &Process) -> ProcessFacts<'_> {
+pub(crate) fn facts(process: &Process) -> ProcessFacts<'_> {
     ProcessFacts {
         pid: process.pid,
         ppid: process.ppid,

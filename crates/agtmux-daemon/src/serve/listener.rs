@@ -38,15 +38,30 @@ impl Drop for Bound {
     }
 }
 
+/// Who is at the other end, as the kernel says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) uid: u32,
+    pub(crate) pid: Option<u32>,
+}
+
+impl axum::extract::connect_info::Connected<axum::serve::IncomingStream<'_, Bound>> for Peer {
+    fn connect_info(stream: axum::serve::IncomingStream<'_, Bound>) -> Self {
+        *stream.remote_addr()
+    }
+}
+
 impl axum::serve::Listener for Bound {
     type Io = Guarded;
-    type Addr = ();
+    type Addr = Peer;
 
-    async fn accept(&mut self) -> (Guarded, ()) {
+    async fn accept(&mut self) -> (Guarded, Peer) {
         loop {
             match self.listener.accept().await {
-                Ok((stream, _)) if is_ours(&stream) => return (Guarded::new(stream), ()),
-                Ok(_) => tracing::warn!("refused a connection of another user"),
+                Ok((stream, _)) => match peer(&stream) {
+                    Some(peer) => return (Guarded::new(stream), peer),
+                    None => tracing::warn!("refused a connection of another user"),
+                },
                 Err(error) => {
                     // Out of file descriptors, mostly: it gets better when somebody leaves.
                     tracing::warn!(%error, "could not accept a connection");
@@ -56,13 +71,15 @@ impl axum::serve::Listener for Bound {
         }
     }
 
-    fn local_addr(&self) -> io::Result<()> {
-        Ok(())
+    fn local_addr(&self) -> io::Result<Peer> {
+        Ok(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(std::process::id()) })
     }
 }
 
-fn is_ours(stream: &UnixStream) -> bool {
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == rustix::process::geteuid().as_raw())
+/// None for another user.
+fn peer(stream: &UnixStream) -> Option<Peer> {
+    let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == rustix::process::geteuid().as_raw())?;
+    Some(Peer { uid: peer.uid(), pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()) })
 }
 
 /// A connection that breaks when its other end stops reading.

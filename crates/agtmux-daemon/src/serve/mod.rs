@@ -1,5 +1,6 @@
 //! HTTP over the unix socket.
 
+mod actions;
 mod adapters;
 mod events;
 mod explain;
@@ -16,13 +17,14 @@ use agtmux_api::{API_VERSION, SCHEMA_VERSION, VERSION};
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::actions::Actions;
 use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
 
 pub(crate) use ingest::read_event;
-pub(crate) use listener::{Bound, bind};
+pub(crate) use listener::{Bound, Peer, bind};
 pub use routes::openapi;
 
 /// Everything a request may need.
@@ -33,6 +35,7 @@ pub(crate) struct Context {
     pub(crate) store: Arc<Store>,
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
+    pub(crate) actions: Actions,
     pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
     /// Streams end when this turns true.
@@ -45,7 +48,8 @@ pub(crate) async fn serve(bound: Bound, context: Context) -> std::io::Result<()>
     let until = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
-    axum::serve(bound, routes::router(context)).with_graceful_shutdown(until).await
+    let router = routes::router(context).into_make_service_with_connect_info::<Peer>();
+    axum::serve(bound, router).with_graceful_shutdown(until).await
 }
 
 fn health(context: &Context) -> Health {

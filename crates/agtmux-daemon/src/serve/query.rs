@@ -26,10 +26,23 @@ impl IntoResponse for Refusal {
         let status = match self.0.code {
             ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
             ErrorCode::RefInvalid => StatusCode::BAD_REQUEST,
-            ErrorCode::NotFound | ErrorCode::TargetNotFound | ErrorCode::RuntimeNotFound | ErrorCode::RefNotFound => {
-                StatusCode::NOT_FOUND
+            ErrorCode::NoPaneId => StatusCode::BAD_REQUEST,
+            ErrorCode::NotFound
+            | ErrorCode::TargetNotFound
+            | ErrorCode::RuntimeNotFound
+            | ErrorCode::RefNotFound
+            | ErrorCode::PaneNotFound => StatusCode::NOT_FOUND,
+            ErrorCode::RefAmbiguous
+            | ErrorCode::IdempotencyConflict
+            | ErrorCode::RuntimeStale
+            | ErrorCode::StateChanged
+            | ErrorCode::SnapshotExpired
+            | ErrorCode::Precondition => StatusCode::CONFLICT,
+            ErrorCode::CallerIsAgent => StatusCode::FORBIDDEN,
+            ErrorCode::TmuxNotInstalled | ErrorCode::SubprocessFailed | ErrorCode::SendFailed | ErrorCode::Unknown => {
+                StatusCode::BAD_GATEWAY
             }
-            ErrorCode::RefAmbiguous | ErrorCode::IdempotencyConflict => StatusCode::CONFLICT,
+            ErrorCode::Timeout => StatusCode::GATEWAY_TIMEOUT,
             ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::NotStored => StatusCode::SERVICE_UNAVAILABLE,
             ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,

@@ -41,6 +41,15 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(super::explain::get_explain))
         .routes(routes!(super::explain::get_history))
         .routes(routes!(super::explain::get_past_events))
+        .routes(routes!(super::actions::take_snapshot))
+        .routes(routes!(super::actions::send))
+        .routes(routes!(super::actions::respond))
+        .routes(routes!(super::actions::attach))
+        .routes(routes!(super::actions::view_output))
+        .routes(routes!(super::actions::kill))
+        .routes(routes!(super::actions::get_health))
+        .routes(routes!(super::actions::get_action))
+        .routes(routes!(super::actions::get_audit))
         .routes(routes!(super::adapters::get_adapters, super::adapters::switch_adapter))
 }
 

@@ -1,5 +1,6 @@
 //! What survives a crash. One thread writes; a batch is there whole or not at all.
 
+pub(crate) mod actions;
 pub(crate) mod events;
 pub(crate) mod log;
 mod memories;
@@ -22,6 +23,7 @@ use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+pub(crate) use actions::{ActionRow, SnapshotRow};
 pub(crate) use events::EventRow;
 pub(crate) use log::Logged;
 pub use open::StoreError;

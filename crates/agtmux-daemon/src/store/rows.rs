@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::Remembered;
+use super::actions::{self, ActionRow, SnapshotRow};
 use super::events::{self, EventRow};
 use super::log::{self, Logged};
 use super::memories;
@@ -70,6 +71,8 @@ pub(crate) enum Change {
         event_id: String,
         why: Unbound,
     },
+    PutSnapshot(Box<SnapshotRow>),
+    PutAction(Box<ActionRow>),
     Log(Box<Logged>),
     Checkpoint {
         n: u64,
@@ -170,6 +173,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
         Change::PutEvent(event) => events::put(tx, event)?,
         Change::BindEvent { event, runtime } => events::bind(tx, event, runtime)?,
         Change::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
+        Change::PutSnapshot(row) => actions::put_snapshot(tx, row)?,
+        Change::PutAction(row) => actions::put(tx, row)?,
         Change::Log(logged) => log::write(tx, logged)?,
         Change::Checkpoint { n, at, engine, after_loss } => {
             log::write_checkpoint(tx, *n, *at, engine, *after_loss)?;

@@ -172,7 +172,46 @@ CREATE TABLE adapters (
 /// What an adapter remembers of a runtime between its events.
 const MEMORIES: &str = "ALTER TABLE runtimes ADD COLUMN memory TEXT;";
 
-const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES)];
+/// What was done, by whom, and what was there when it was done.
+const ACTIONS: &str = "
+DROP TABLE action_snapshots;
+
+CREATE TABLE action_snapshots (
+    snapshot_id   TEXT PRIMARY KEY,
+    target_id     TEXT NOT NULL,
+    server        TEXT NOT NULL,
+    server_pid    INTEGER NOT NULL,
+    server_start  INTEGER NOT NULL,
+    pane_id       TEXT NOT NULL,
+    pane_epoch    INTEGER NOT NULL,
+    pane_pid      INTEGER NOT NULL,
+    runtime_id    TEXT,
+    state_version INTEGER,
+    fingerprint   TEXT,
+    observed_at   INTEGER NOT NULL,
+    expires_at    INTEGER NOT NULL,
+    nonce         TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX action_snapshots_by_age ON action_snapshots (expires_at);
+
+CREATE TABLE actions (
+    action_id    TEXT PRIMARY KEY,
+    kind         TEXT NOT NULL,
+    at           INTEGER NOT NULL,
+    status       TEXT NOT NULL CHECK (status IN ('begun', 'done', 'refused', 'failed')),
+    request_ref  TEXT,
+    content_hash TEXT NOT NULL,
+    runtime_id   TEXT,
+    snapshot_id  TEXT,
+    record       TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX actions_by_age ON actions (at);
+CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
+";
+
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

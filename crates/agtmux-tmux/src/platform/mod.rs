@@ -8,6 +8,7 @@ mod linux;
 mod portable;
 mod process;
 mod signals;
+mod strike;
 #[cfg(test)]
 mod tests;
 mod tty;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 
 pub use process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
 pub use signals::{Signal, Signals, Token};
+pub use strike::strike;
+pub use tty::unread_input;
 
 /// Watches terminals, processes, files and directories, and says so through the [`Signals`] it was opened with.
 ///

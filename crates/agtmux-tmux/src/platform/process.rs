@@ -45,6 +45,11 @@ pub trait ProcessTable: Send + Sync {
     /// One tree per root, in the order of the roots; `None` for a root that is gone.
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>>;
 
+    /// One process, whoever its children are.
+    fn process(&self, pid: u32) -> Option<Process> {
+        self.trees(&[pid]).pop()??.processes.into_iter().find(|process| process.pid == pid)
+    }
+
     fn cwd(&self, pid: u32) -> Option<PathBuf>;
 
     /// One variable of the environment that this process was started with; `None` where the system does not tell.

@@ -3,6 +3,14 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
+/// How many bytes were typed that the program in this terminal has not read yet. None where that cannot be told.
+pub fn unread_input(path: &Path) -> Option<u64> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let tty = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    rustix::termios::isatty(&tty).then(|| rustix::io::ioctl_fionread(&tty).ok())?
+}
+
 /// Tells one terminal from the next one that gets the same number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Terminal {

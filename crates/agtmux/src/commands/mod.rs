@@ -7,11 +7,15 @@ pub(crate) mod demo;
 pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
+pub(crate) mod guards;
 pub(crate) mod history;
 pub(crate) mod hook;
+pub(crate) mod kill;
 pub(crate) mod list;
 pub(crate) mod replay;
+pub(crate) mod respond;
 pub(crate) mod run;
+pub(crate) mod send;
 pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod watch;
@@ -28,6 +32,9 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::List(args)) => block_on(list::run(args)),
         Some(Command::Watch(args)) => block_on(watch::run(args)),
         Some(Command::Status(args)) => block_on(status::run(args)),
+        Some(Command::Send(args)) => block_on(send::run(args)),
+        Some(Command::Respond(args)) => block_on(respond::run(args)),
+        Some(Command::Kill(args)) => block_on(kill::run(args)),
         Some(Command::Emit(args)) => block_on(emit::run(args)),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Adapters(args)) => adapters::run(args),

@@ -53,6 +53,10 @@ impl ProcessTable for ProcFs {
         roots.iter().map(|&root| tree(root, &families)).collect()
     }
 
+    fn process(&self, pid: u32) -> Option<Process> {
+        stat::read(pid).map(process)
+    }
+
     fn cwd(&self, pid: u32) -> Option<PathBuf> {
         link(pid, "cwd")
     }

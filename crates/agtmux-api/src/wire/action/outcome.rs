@@ -1,0 +1,118 @@
+use agtmux_core::dialog::Dialog;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Verified;
+use super::request::KillSignal;
+
+/// What an action came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct ActionOutcome<T> {
+    pub schema_version: u32,
+    pub action_id: String,
+    pub snapshot_id: String,
+    /// Whom it was done to.
+    pub runtime_id: Option<String>,
+    pub target: String,
+    pub server: String,
+    pub pane_id: String,
+    pub latency_ms: u64,
+    /// It had been done before under the same `request_ref`: this is the answer that was given then.
+    #[serde(default)]
+    pub repeated: bool,
+    #[serde(flatten)]
+    pub report: T,
+}
+
+/// How a text was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct SendReport {
+    pub verified: Verified,
+    pub by: VerifiedBy,
+    /// How often Enter was pressed.
+    pub attempts: u32,
+    pub bytes: u64,
+    /// Events of the agent's own that tell of it.
+    pub event_ids: Vec<String>,
+}
+
+/// What told whether it was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifiedBy {
+    /// The agent's own event.
+    Event,
+    /// The input box.
+    Box,
+    /// Something on the screen changed.
+    Change,
+    /// The dialog that was answered is closed.
+    Dialog,
+    /// Nothing.
+    Nothing,
+}
+
+/// What was asked, and what was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Answered {
+    pub dialog: Dialog,
+    /// In words: `1. Yes`, `Escape`.
+    pub answered: String,
+    pub verified: Verified,
+    pub by: VerifiedBy,
+    pub event_ids: Vec<String>,
+}
+
+/// The way to a pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct AttachPlan {
+    /// The socket of the tmux server.
+    pub socket: String,
+    pub server_pid: u32,
+    pub server_start: i64,
+    pub session_id: String,
+    pub session_name: String,
+    pub window_id: String,
+    pub pane_pid: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Output {
+    /// From the top. Colours only where they were asked for, and nothing else that a terminal would obey.
+    pub lines: Vec<String>,
+    /// The pane's title, as plain text.
+    pub title: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct KillReport {
+    pub signal: KillSignal,
+    /// The processes that it was sent to; none for INT, which is typed.
+    pub pids: Vec<u32>,
+    /// Whether the agent was seen to be gone.
+    pub ended: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct ResumeReport {
+    /// What was typed into the pane's shell, or started in the dead pane.
+    pub command: String,
+    pub session: String,
+    /// The agent as it lives now; null when it was not seen in time.
+    pub resumed_runtime_id: Option<String>,
+}
+
+/// Whether a pane can be typed into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Health {
+    pub schema_version: u32,
+    /// The pane exists.
+    pub available: bool,
+    /// The agent's process lives in it.
+    pub running: bool,
+    pub runtime_id: Option<String>,
+    pub pane_id: Option<String>,
+    /// Why not.
+    pub reason: Option<String>,
+}

@@ -1,0 +1,103 @@
+//! Every action is written down: who, via what, on what, and what came of it.
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::config::Config;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Audit, AuditQuery};
+use agtmux_core::redact;
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::Actions;
+use crate::store::{ActionRow, Change, SnapshotRow, actions};
+
+/// How many are shown when nobody says how many.
+const USUALLY: u32 = 1000;
+const MOST: u32 = 100_000;
+
+impl Actions {
+    pub(super) async fn write(
+        &self,
+        record: &ActionRecord,
+        content: &str,
+        snapshot: Option<&SnapshotRow>,
+    ) -> Result<(), ApiError> {
+        let mut row = ActionRow { record: record.clone(), content_hash: hash(content) };
+        // Nothing was done under that name: it may be tried again.
+        row.record.request_ref = row.record.request_ref.filter(|_| record.status != ActionStatus::Refused);
+        let snapshot = snapshot.map(|row| Change::PutSnapshot(Box::new(row.clone())));
+        let changes = snapshot.into_iter().chain([Change::PutAction(Box::new(row))]).collect();
+        self.0.store.commit(changes).await.map_err(|error| {
+            let error = ApiError::new(ErrorCode::NotStored, format!("it could not be written down: {error}"));
+            error.with_hint("agtmux daemon status")
+        })
+    }
+
+    pub(super) async fn stored_request(&self, name: &str) -> Result<Option<ActionRow>, ApiError> {
+        let name = name.to_owned();
+        self.read(move |path| actions::by_request(path, &name)).await
+    }
+
+    pub(crate) async fn action(&self, id: String) -> Result<Option<ActionRecord>, ApiError> {
+        self.read(move |path| actions::by_id(path, &id)).await
+    }
+
+    pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<Audit, ApiError> {
+        let since = query.since.unwrap_or(Timestamp::MIN);
+        let most = query.limit.unwrap_or(USUALLY).min(MOST);
+        let items = self.read(move |path| actions::since(path, since, most)).await?;
+        Ok(Audit { schema_version: SCHEMA_VERSION, items })
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&std::path::Path) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let path = self.0.store.path().to_owned();
+        let read = tokio::task::spawn_blocking(move || read(&path)).await;
+        let fault = |error: String| {
+            tracing::error!(error, "the audit log cannot be read");
+            ApiError::new(ErrorCode::Internal, "the audit log cannot be read").with_hint("agtmux daemon logs")
+        };
+        read.map_err(|error| fault(error.to_string()))?.map_err(|error| fault(error.to_string()))
+    }
+}
+
+/// What is kept of a text: nothing, or what is left without its secrets.
+pub(super) fn kept(config: &Config, text: Option<&str>) -> Option<String> {
+    text.filter(|_| config.audit.store_text).map(harmless)
+}
+
+pub(super) fn harmless(text: &str) -> String {
+    redact::text(text).into_owned()
+}
+
+pub(super) fn hash(content: &str) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes()).simple().to_string()
+}
+
+/// The answer as it is kept. What a pane showed is not.
+pub(super) fn result<T: Serialize>(
+    config: &Config,
+    kind: ActionKind,
+    outcome: &ActionOutcome<T>,
+) -> Option<serde_json::Value> {
+    if kind == ActionKind::ViewOutput {
+        return None;
+    }
+    let mut value = serde_json::to_value(outcome).ok()?;
+    redact::json(&mut value);
+    if !config.audit.store_text
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.remove("answered");
+    }
+    Some(value)
+}
+
+/// The events that the answer names.
+pub(super) fn event_ids(result: Option<&serde_json::Value>) -> Vec<String> {
+    let ids = result.and_then(|value| value.get("event_ids")?.as_array());
+    ids.into_iter().flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+}

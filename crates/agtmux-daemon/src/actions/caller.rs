@@ -1,0 +1,75 @@
+//! Who asks, and whether it is an agent that asks for itself.
+
+use std::ffi::OsString;
+
+use agtmux_agents::{ProcessFacts, Registry};
+use agtmux_api::wire::Caller;
+use agtmux_core::ids::PaneId;
+use agtmux_core::text;
+use agtmux_tmux::platform::{Process, ProcessTable};
+use agtmux_tmux::socket_of_tmux_variable;
+
+use super::Actions;
+use crate::observe;
+use crate::serve::Peer;
+
+/// More ancestors than anybody has.
+const MOST_ANCESTORS: usize = 64;
+
+/// Whoever is at the other end of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Asker {
+    pub(crate) peer: Option<Peer>,
+    pub(crate) via: &'static str,
+}
+
+impl Actions {
+    pub(super) fn describe(&self, asker: &Asker, client: Option<&String>) -> Caller {
+        let pid = asker.peer.and_then(|peer| peer.pid);
+        let processes = self.0.discovery.processes();
+        let program = pid.and_then(|pid| processes.process(pid)).map(|process| text::from_bytes(&process.name));
+        let client = client.map(|name| name.chars().take(64).collect());
+        Caller { uid: asker.peer.map(|peer| peer.uid), pid, program, via: asker.via.into(), client }
+    }
+
+    /// The agent that the caller descends from, if any.
+    pub(super) async fn agent_behind(&self, asker: &Asker) -> Option<String> {
+        let pid = asker.peer.and_then(|peer| peer.pid)?;
+        let processes = self.0.discovery.processes();
+        let registry = self.0.discovery.registry();
+        let line = ancestors(&*processes, pid);
+        if let Some(found) = agent_among(&registry, &line) {
+            return Some(found);
+        }
+        self.agent_of_its_pane(&*processes, pid, line.first()?).await
+    }
+
+    /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever
+    /// was started there after it was started by it.
+    async fn agent_of_its_pane(&self, processes: &dyn ProcessTable, pid: u32, caller: &Process) -> Option<String> {
+        let variable = |name: &str| processes.variable(pid, name).and_then(|value: OsString| value.into_string().ok());
+        let pane: PaneId = variable("TMUX_PANE")?.parse().ok()?;
+        let socket = socket_of_tmux_variable(&variable("TMUX")?)?;
+        let server = observe::server_name(&socket);
+        let living = self.0.engine.resident(server, pane).await?;
+        let started_there = caller.start > living.process.start && !living.suspended;
+        started_there.then(|| living.agent_type.to_string())
+    }
+}
+
+/// The process and those it descends from, the nearest first.
+fn ancestors(processes: &dyn ProcessTable, pid: u32) -> Vec<Process> {
+    let mut line: Vec<Process> = Vec::new();
+    let mut next = pid;
+    while line.len() < MOST_ANCESTORS && next > 1 {
+        let Some(process) = processes.process(next) else { break };
+        next = process.ppid;
+        line.push(process);
+    }
+    line
+}
+
+fn agent_among(registry: &Registry, line: &[Process]) -> Option<String> {
+    let facts: Vec<ProcessFacts<'_>> = line.iter().rev().map(observe::process_facts).collect();
+    registry.identify(&facts, None).map(|found| found.agent_type.to_string())
+}

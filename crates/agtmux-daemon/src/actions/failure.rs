@@ -1,0 +1,68 @@
+//! Why an action did not work, and whether anything was done.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_tmux::{Refused, TmuxError, TypeError};
+
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: ApiError,
+    /// Something was typed or signalled before it failed.
+    pub(super) done_something: bool,
+}
+
+impl Failure {
+    pub(super) fn refused(error: ApiError) -> Self {
+        Self { error, done_something: false }
+    }
+
+    pub(super) fn precondition(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::refused(ApiError::new(ErrorCode::Precondition, message).with_hint(hint))
+    }
+
+    /// The same, after something was done.
+    pub(super) fn after_all(self) -> Self {
+        Self { done_something: true, ..self }
+    }
+}
+
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        Self::refused(error)
+    }
+}
+
+impl From<TmuxError> for Failure {
+    fn from(error: TmuxError) -> Self {
+        let (code, hint) = match &error {
+            TmuxError::NotInstalled(_) => (ErrorCode::TmuxNotInstalled, "install tmux, or set tmux.program"),
+            TmuxError::NoServer => (ErrorCode::RuntimeStale, "agtmux list panes --all   (the tmux server has ended)"),
+            TmuxError::Timeout(_) => (ErrorCode::Timeout, "agtmux daemon status"),
+            TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
+            TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
+        };
+        let gone = matches!(&error, TmuxError::Failed(said) if said.contains("can't find pane"));
+        let (code, hint) = if gone { (ErrorCode::PaneNotFound, "agtmux list panes --all") } else { (code, hint) };
+        Self::refused(ApiError::new(code, error.to_string()).with_hint(hint))
+    }
+}
+
+impl From<TypeError> for Failure {
+    fn from(error: TypeError) -> Self {
+        match error {
+            TypeError::Tmux(error) => error.into(),
+            TypeError::Refused(why) => Self::refused(refused(why)),
+        }
+    }
+}
+
+fn refused(why: Refused) -> ApiError {
+    let (code, hint) = match why {
+        Refused::NoPane => (ErrorCode::PaneNotFound, "agtmux list panes --all"),
+        Refused::OtherServer | Refused::OtherProcess => (ErrorCode::RuntimeStale, "agtmux list panes"),
+        Refused::Dead => (ErrorCode::RuntimeStale, "agtmux resume starts its agent again"),
+        Refused::InMode => (ErrorCode::Precondition, "leave copy mode there, or set tmux_bridge.leave_copy_mode"),
+        Refused::Synchronized => (ErrorCode::Precondition, "tmux set-option -w synchronize-panes off"),
+        Refused::InputOff => (ErrorCode::Precondition, "tmux select-pane -e"),
+    };
+    ApiError::new(code, format!("nothing was typed: {why}")).with_hint(hint)
+}

@@ -1,0 +1,105 @@
+//! Whether what is there is what the caller saw.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{ActionKind, Guards};
+use agtmux_core::state::State;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::engine::Located;
+use crate::store::SnapshotRow;
+
+/// What is compared whatever the action is. The first difference is told; only force overrides it.
+pub(super) fn check(
+    guards: &Guards,
+    seen: Option<&SnapshotRow>,
+    located: &Located,
+    kind: ActionKind,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    if guards.force_stale {
+        return Ok(());
+    }
+    if let Some(seen) = seen {
+        same_as_seen(seen, located)?;
+    }
+    if let Some(wanted) = &guards.if_runtime {
+        let wanted = wanted.trim_start_matches("runtime:");
+        let lives = located.living.as_ref().map(|living| living.runtime.id.as_str());
+        if lives != Some(wanted) {
+            return Err(stale(match lives {
+                Some(other) => format!("runtime:{other} lives there now, not runtime:{wanted}"),
+                None => format!("runtime:{wanted} does not live there any more"),
+            }));
+        }
+    }
+    if let Some(wanted) = guards.if_state {
+        let state = located.living.as_ref().map(|living| living.record.state);
+        if state != Some(wanted) {
+            let is = state.map_or("no agent lives there", State::as_str);
+            return Err(changed(format!("the state is not {wanted}: {is}")));
+        }
+    }
+    if let Some(within) = guards.if_updated_within_ms {
+        updated_within(located, within, now)?;
+    }
+    if let Some(wanted) = &guards.if_dialog {
+        let open = located.living.as_ref().and_then(|living| Some(living.dialog.as_ref()?.fingerprint.as_str()));
+        if open != Some(wanted) {
+            return Err(changed("that dialog is not open any more".into()));
+        }
+    }
+    if kind.is_mutating() { trusted(located, kind) } else { Ok(()) }
+}
+
+fn same_as_seen(seen: &SnapshotRow, located: &Located) -> Result<(), ApiError> {
+    let now = super::snapshots::of(located, seen.observed_at);
+    let place = |row: &SnapshotRow| (row.server.clone(), row.generation, row.pane, row.epoch, row.pane_pid);
+    if place(seen) != place(&now) {
+        return Err(stale("the pane is not the one that was seen".into()));
+    }
+    if seen.runtime_id != now.runtime_id {
+        return Err(stale("another agent lives there than the one that was seen, or none".into()));
+    }
+    if seen.fingerprint != now.fingerprint {
+        return Err(changed("it asks something else than what was seen, or nothing".into()));
+    }
+    if seen.state_version != now.state_version {
+        return Err(changed("the state has changed since it was seen".into()));
+    }
+    Ok(())
+}
+
+fn updated_within(located: &Located, within_ms: u64, now: Timestamp) -> Result<(), ApiError> {
+    let state = located.living.as_ref().map(|living| living.record.updated_at);
+    let updated = state.map_or(located.pane.updated_at, |at| at.max(located.pane.updated_at));
+    let age = now.duration_since(updated);
+    let within = SignedDuration::from_millis(i64::try_from(within_ms).unwrap_or(i64::MAX));
+    if age <= within {
+        return Ok(());
+    }
+    Err(changed(format!("nothing was heard of it for {} s, and {within:#} was the most", age.as_secs())))
+}
+
+/// What nobody is sure of is not acted on.
+fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
+    if !located.reachable {
+        let error = ApiError::new(ErrorCode::RuntimeStale, "its tmux server does not answer");
+        return Err(error.with_hint("agtmux daemon status"));
+    }
+    let Some(living) = &located.living else { return Ok(()) };
+    // How to end what hangs is another question than what to type into it.
+    if living.record.state == State::Unknown && kind != ActionKind::Resume {
+        let why = living.record.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let error = ApiError::new(ErrorCode::Precondition, format!("its state is unknown{why}"));
+        return Err(error.with_hint("agtmux explain tells why; --force-stale goes on all the same"));
+    }
+    Ok(())
+}
+
+pub(super) fn stale(message: String) -> ApiError {
+    ApiError::new(ErrorCode::RuntimeStale, message).with_hint("agtmux list panes")
+}
+
+pub(super) fn changed(message: String) -> ApiError {
+    ApiError::new(ErrorCode::StateChanged, message).with_hint("look again: agtmux list panes")
+}

@@ -1,0 +1,58 @@
+//! The one way back: what is asked of an agent, checked against what is there, done once, and written down.
+//!
+//! An action never edits state. Its effect comes back as an observation.
+
+mod audit;
+mod caller;
+mod failure;
+mod guards;
+mod kill;
+mod locks;
+mod look;
+mod output;
+mod perform;
+mod respond;
+mod sender;
+mod snapshots;
+
+use std::sync::Arc;
+
+use agtmux_api::config::Config;
+
+use crate::clock::Clock;
+use crate::engine::EngineHandle;
+use crate::observe::Discovery;
+use crate::store::Store;
+
+pub(crate) use caller::Asker;
+use failure::Failure;
+use locks::Locks;
+use perform::Scene;
+use snapshots::Snapshots;
+
+/// Everything that an action needs.
+#[derive(Clone)]
+pub(crate) struct Actions(Arc<Inner>);
+
+struct Inner {
+    engine: EngineHandle,
+    discovery: Discovery,
+    store: Arc<Store>,
+    clock: Clock,
+    /// One pane is typed into by one at a time.
+    panes: Locks,
+    /// The same request is done by one at a time.
+    requests: Locks,
+    snapshots: Snapshots,
+}
+
+impl Actions {
+    pub(crate) fn new(engine: EngineHandle, discovery: Discovery, store: Arc<Store>, clock: Clock) -> Self {
+        let (panes, requests, snapshots) = (Locks::default(), Locks::default(), Snapshots::default());
+        Self(Arc::new(Inner { engine, discovery, store, clock, panes, requests, snapshots }))
+    }
+
+    fn config(&self) -> &Config {
+        self.0.discovery.config()
+    }
+}

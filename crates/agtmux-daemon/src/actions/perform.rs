@@ -1,0 +1,267 @@
+//! The frame around every action: who asks, what is meant, whether it is still so; done once, and written down.
+
+use std::time::Instant;
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
+use agtmux_core::refs::Ref;
+use agtmux_core::state::State;
+use agtmux_tmux::{PaneGuard, TmuxServer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::{Actions, Asker, Failure, audit, guards, snapshots};
+use crate::engine::{Living, Located, refusal};
+use crate::store::SnapshotRow;
+
+/// What is asked, apart from how it is done.
+pub(super) struct Request<'a> {
+    pub(super) kind: ActionKind,
+    pub(super) guards: &'a Guards,
+    pub(super) asker: Asker,
+    /// For the audit log: what is done, and the text of it.
+    pub(super) what: Option<String>,
+    pub(super) text: Option<&'a str>,
+    /// Tells one request from another under the same name.
+    pub(super) content: String,
+}
+
+/// Where an action is done. Whatever is typed goes through its guard.
+pub(super) struct Scene<'a> {
+    pub(super) actions: &'a Actions,
+    pub(super) located: Located,
+    pub(super) tmux: TmuxServer,
+    pub(super) guard: PaneGuard,
+    pub(super) forced: bool,
+}
+
+impl Scene<'_> {
+    /// The agent there, or a refusal.
+    pub(super) fn agent(&self) -> Result<&Living, Failure> {
+        self.located.living.as_ref().ok_or_else(|| {
+            let pane = self.located.key.pane;
+            Failure::precondition(format!("no agent lives in {pane}"), "agtmux list panes")
+        })
+    }
+
+    pub(super) fn state(&self) -> Option<State> {
+        self.located.living.as_ref().map(|living| living.record.state)
+    }
+}
+
+impl Actions {
+    /// Does it once, if everything is as the caller thinks, and keeps what came of it.
+    pub(super) async fn perform<T: Serialize + DeserializeOwned>(
+        &self,
+        request: Request<'_>,
+        act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
+    ) -> Result<ActionOutcome<T>, ApiError> {
+        let started = Instant::now();
+        let mut record = self.begin(&request);
+        let _turn = match &request.guards.request_ref {
+            Some(name) => Some(self.0.requests.take(name.clone()).await),
+            None => None,
+        };
+        if let Some(name) = &request.guards.request_ref
+            && let Some(earlier) = self.earlier(name, &request.content).await?
+        {
+            return earlier;
+        }
+        let prepared = self.prepare(&request, &mut record).await;
+        let outcome = match prepared {
+            Ok((scene, snapshot, _lock)) => {
+                let done = act(&scene).await;
+                done.map(|report| outcome(&record, &snapshot, started, report))
+            }
+            Err(error) => Err(Failure::refused(error)),
+        };
+        self.finish(record, &request, outcome).await
+    }
+
+    fn begin(&self, request: &Request<'_>) -> ActionRecord {
+        let guards = request.guards;
+        ActionRecord {
+            action_id: Uuid::now_v7().simple().to_string(),
+            kind: request.kind,
+            at: self.0.clock.now(),
+            finished_at: None,
+            caller: self.describe(&request.asker, guards.client.as_ref()),
+            r#ref: guards.r#ref.chars().take(512).collect(),
+            target: None,
+            server: None,
+            pane_id: None,
+            runtime_id: None,
+            snapshot_id: None,
+            forced: guards.force_stale,
+            request_ref: guards.request_ref.clone(),
+            status: ActionStatus::Begun,
+            code: None,
+            message: None,
+            what: request.what.clone(),
+            text: audit::kept(self.config(), request.text),
+            bytes: request.text.map(|text| text.len() as u64),
+            event_ids: Vec::new(),
+            result: None,
+        }
+    }
+
+    /// Everything up to the moment in which it is done. The lock is held from here on.
+    async fn prepare(
+        &self,
+        request: &Request<'_>,
+        record: &mut ActionRecord,
+    ) -> Result<(Scene<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
+        let Request { kind, guards, .. } = request;
+        if kind.is_mutating() && !self.config().actions.allow_from_agents {
+            self.refuse_agents(&request.asker, *kind).await?;
+        }
+        let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
+        let first = self.0.engine.locate(reference.clone()).await?;
+        note_place(record, &first);
+        // From here on nobody else types into it; what was found before has to be so still.
+        let lock = match kind.is_mutating() {
+            true => Some(self.0.panes.take(lock_name(&first)).await),
+            false => None,
+        };
+        let located = self.0.engine.locate(reference).await?;
+        let now = self.0.clock.now();
+        if !same_pane(&first, &located) {
+            return Err(guards::stale("the pane changed while others were typing into it".into()));
+        }
+        let seen = self.0.snapshots.named(guards, now)?;
+        guards::check(guards, seen.as_ref(), &located, *kind, now)?;
+        let snapshot = snapshots::of(&located, now);
+        record.snapshot_id = Some(snapshot.snapshot_id.clone());
+        note_place(record, &located);
+        if kind.is_mutating() {
+            // What cannot be written down is not done.
+            self.write(record, &request.content, Some(&snapshot)).await?;
+        }
+        let scene = self.scene(located, guards.force_stale)?;
+        Ok((scene, snapshot, lock))
+    }
+
+    pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {
+        let Some(tmux) = self.0.discovery.tmux(&located.key.server) else {
+            return Err(guards::stale("its tmux server is not there".into()));
+        };
+        let guard = PaneGuard {
+            server_pid: located.generation.pid,
+            server_start: located.generation.start_time,
+            pane: located.key.pane.0,
+            pane_pid: located.pane.pid,
+        };
+        Ok(Scene { actions: self, located, tmux, guard, forced })
+    }
+
+    async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {
+        let Some(agent) = self.agent_behind(asker).await else { return Ok(()) };
+        let message = format!("{agent} asked for this, and an agent may not {} by itself", kind.as_str());
+        let error = ApiError::new(ErrorCode::CallerIsAgent, message);
+        Err(error.with_hint("run it yourself, or set actions.allow_from_agents in the configuration"))
+    }
+
+    /// What was done under this name before, if anything was.
+    async fn earlier<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        content: &str,
+    ) -> Result<Option<Result<ActionOutcome<T>, ApiError>>, ApiError> {
+        let Some(row) = self.stored_request(name).await? else { return Ok(None) };
+        if row.content_hash != audit::hash(content) {
+            let error = ApiError::new(ErrorCode::IdempotencyConflict, format!("'{name}' names another request"));
+            return Err(error.with_hint("give each request a name of its own"));
+        }
+        let record = row.record;
+        let result = record.result.clone().and_then(|value| serde_json::from_value::<ActionOutcome<T>>(value).ok());
+        match (record.status, result) {
+            (ActionStatus::Done, Some(outcome)) => Ok(Some(Ok(ActionOutcome { repeated: true, ..outcome }))),
+            (ActionStatus::Failed, _) => {
+                let code = record.code.unwrap_or(ErrorCode::Unknown);
+                let error = ApiError::new(code, record.message.unwrap_or_default());
+                Ok(Some(Err(error.with_hint(format!("agtmux audit   (action {})", record.action_id)))))
+            }
+            _ => {
+                let message = format!("'{name}' was begun before, and whether it was done is not known");
+                let error = ApiError::new(ErrorCode::Precondition, message);
+                Err(error.with_hint("look at the pane with agtmux view-output; then use another request_ref"))
+            }
+        }
+    }
+
+    async fn finish<T: Serialize>(
+        &self,
+        mut record: ActionRecord,
+        request: &Request<'_>,
+        outcome: Result<ActionOutcome<T>, Failure>,
+    ) -> Result<ActionOutcome<T>, ApiError> {
+        record.finished_at = Some(self.0.clock.now());
+        let answer = match outcome {
+            Ok(outcome) => {
+                record.status = ActionStatus::Done;
+                record.result = audit::result(self.config(), request.kind, &outcome);
+                record.event_ids = audit::event_ids(record.result.as_ref());
+                Ok(outcome)
+            }
+            Err(failure) => {
+                let done = failure.done_something;
+                record.status = if done { ActionStatus::Failed } else { ActionStatus::Refused };
+                record.code = Some(failure.error.code);
+                record.message = Some(audit::harmless(&failure.error.message));
+                Err(failure.error)
+            }
+        };
+        if let Err(error) = self.write(&record, &request.content, None).await {
+            // It is done, and saying otherwise would have it done twice.
+            tracing::error!(%error, action = record.action_id, "an action could not be written down");
+        }
+        answer
+    }
+
+    /// Looks, for somebody who will act on what was seen.
+    pub(crate) async fn snapshot(&self, guards: &Guards) -> Result<Snapshot, ApiError> {
+        let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
+        let located = self.0.engine.locate(reference).await?;
+        let row = snapshots::of(&located, self.0.clock.now());
+        let shown = snapshots::shown(&row, &located);
+        self.0.snapshots.keep(row);
+        Ok(shown)
+    }
+}
+
+fn outcome<T>(record: &ActionRecord, snapshot: &SnapshotRow, started: Instant, report: T) -> ActionOutcome<T> {
+    ActionOutcome {
+        schema_version: SCHEMA_VERSION,
+        action_id: record.action_id.clone(),
+        snapshot_id: snapshot.snapshot_id.clone(),
+        runtime_id: snapshot.runtime_id.clone(),
+        target: snapshot.server.target.to_string(),
+        server: snapshot.server.server.to_string(),
+        pane_id: snapshot.pane.to_string(),
+        latency_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        repeated: false,
+        report,
+    }
+}
+
+fn note_place(record: &mut ActionRecord, located: &Located) {
+    record.target = Some(located.key.server.target.to_string());
+    record.server = Some(located.key.server.server.to_string());
+    record.pane_id = Some(located.key.pane.to_string());
+    record.runtime_id = located.living.as_ref().map(|living| living.runtime.id.to_string());
+}
+
+fn lock_name(located: &Located) -> String {
+    let key = &located.key;
+    format!("{} {} {}", key.server.target, key.server.server, key.pane)
+}
+
+fn same_pane(one: &Located, other: &Located) -> bool {
+    let identity = |located: &Located| {
+        let runtime = located.living.as_ref().map(|living| living.runtime.id.clone());
+        (located.key.clone(), located.generation, located.pane.epoch, located.pane.pid, runtime)
+    };
+    identity(one) == identity(other)
+}

@@ -1,0 +1,43 @@
+//! A part of a text by which it is known again.
+
+const SHORTEST_TEXT: usize = 40;
+const SHORTEST: usize = 15;
+const LONGEST: usize = 60;
+
+/// The end of its last line that has one, without blanks. None where that would be too little to go by.
+pub(super) fn of(text: &str) -> Option<String> {
+    if text.trim().chars().count() < SHORTEST_TEXT {
+        return None;
+    }
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?.trim();
+    let length = line.chars().count();
+    let end: String = line.chars().skip(length.saturating_sub(LONGEST)).collect();
+    (length >= SHORTEST).then(|| squashed(&end))
+}
+
+/// Boxes break lines where they like.
+pub(super) fn squashed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_have_none() {
+        for text in ["", "   \n ", "short", "exactly thirty-nine characters in here"] {
+            assert_eq!(of(text), None, "{text}");
+        }
+        let only_short_lines = "a line that is long enough to count for something\nshort";
+        assert_eq!(of(only_short_lines), None);
+    }
+
+    #[test]
+    fn long_texts_have_the_end_of_their_last_line() {
+        let text = format!("{}\n{} the end of it\n\n", "x".repeat(50), "y".repeat(80));
+        let snippet = of(&text).expect("long enough");
+        assert!(snippet.ends_with("theendofit") && snippet.starts_with('y'));
+        assert!(snippet.chars().count() <= LONGEST);
+    }
+}

@@ -1,0 +1,53 @@
+//! What may be typed.
+
+use std::borrow::Cow;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+
+const LARGEST: usize = 1 << 20;
+
+/// The text as it will be typed. Windows' line ends become ours. Anything else that a terminal would obey is refused: it
+/// could end the paste early and become keys.
+pub(crate) fn checked(text: &str) -> Result<Cow<'_, str>, ApiError> {
+    if text.is_empty() {
+        return Err(bad("the text is empty".into(), "give it a text, or use --key"));
+    }
+    if text.len() > LARGEST {
+        let error = ApiError::new(ErrorCode::TooLarge, format!("a text may have {LARGEST} bytes at the most"));
+        return Err(error.with_hint("put it into a file and tell the agent to read that"));
+    }
+    let text = if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
+    let obeyed = |c: &char| c.is_control() && !matches!(c, '\n' | '\t');
+    match text.char_indices().find(|(_, c)| obeyed(c)) {
+        None => Ok(text),
+        Some((at, c)) => {
+            let message = format!("the text has a control character (U+{:04X}) at byte {at}", u32::from(c));
+            Err(bad(message, "take it out; keys are pressed with --key"))
+        }
+    }
+}
+
+fn bad(message: String, hint: &str) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, message).with_hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_refused() {
+        for bad in ["", "a\u{1b}[201~b", "a\rb", "\0", "\u{7f}", "\u{9b}0m", "\u{8}"] {
+            assert!(checked(bad).is_err(), "{bad:?}");
+        }
+        assert!(checked(&"a".repeat(LARGEST + 1)).is_err());
+    }
+
+    #[test]
+    fn everything_else_stays_what_it_is() {
+        for good in ["a", "a\nb\t;", "-x", "trailing\\", "日本語 🦀", &"a".repeat(LARGEST)] {
+            assert_eq!(checked(good).expect("fine"), good);
+        }
+        assert_eq!(checked("a\r\nb\r\n").expect("fine"), "a\nb\n");
+    }
+}

@@ -1,0 +1,88 @@
+//! What was there when somebody looked, for those who act on it a moment later.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{Guards, Snapshot};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::engine::Located;
+use crate::store::SnapshotRow;
+
+/// How long one may be acted on.
+pub(super) const LIFETIME: SignedDuration = SignedDuration::from_secs(30);
+/// Nobody acts on more than this within its lifetime.
+const MOST: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Snapshots(Mutex<HashMap<String, SnapshotRow>>);
+
+impl Snapshots {
+    pub(super) fn keep(&self, row: SnapshotRow) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MOST {
+            // An old one is told to be expired as long as there is room; then it is not known.
+            kept.retain(|_, old| old.expires_at > row.observed_at);
+        }
+        kept.insert(row.snapshot_id.clone(), row);
+    }
+
+    /// The one that is named, if it is known and may still be acted on.
+    pub(super) fn named(&self, guards: &Guards, now: Timestamp) -> Result<Option<SnapshotRow>, ApiError> {
+        let Some(id) = &guards.snapshot_id else { return Ok(None) };
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        // One whose nonce is not known to the caller is not the caller's.
+        let Some(row) = found.filter(|row| guards.nonce.as_deref() == Some(row.nonce.as_str())) else {
+            return Err(expired("this snapshot is not known: it is old, or its nonce is another"));
+        };
+        if row.expires_at <= now && !guards.force_stale {
+            return Err(expired("this snapshot is older than 30 seconds"));
+        }
+        Ok(Some(row))
+    }
+}
+
+fn expired(message: &str) -> ApiError {
+    ApiError::new(ErrorCode::SnapshotExpired, message).with_hint("look again, then act within 30 seconds")
+}
+
+pub(super) fn of(located: &Located, now: Timestamp) -> SnapshotRow {
+    let living = located.living.as_ref();
+    SnapshotRow {
+        snapshot_id: Uuid::now_v7().simple().to_string(),
+        server: located.key.server.clone(),
+        generation: located.generation,
+        pane: located.key.pane,
+        epoch: located.pane.epoch,
+        pane_pid: located.pane.pid,
+        runtime_id: living.map(|living| living.runtime.id.to_string()),
+        state_version: living.map(|living| living.record.version),
+        fingerprint: living.and_then(|living| Some(living.dialog.as_ref()?.fingerprint.clone())),
+        observed_at: now,
+        expires_at: now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX),
+        nonce: Uuid::new_v4().simple().to_string(),
+    }
+}
+
+/// As it is given to whoever looks.
+pub(super) fn shown(row: &SnapshotRow, located: &Located) -> Snapshot {
+    let living = located.living.as_ref();
+    Snapshot {
+        schema_version: SCHEMA_VERSION,
+        snapshot_id: row.snapshot_id.clone(),
+        nonce: row.nonce.clone(),
+        target: row.server.target.to_string(),
+        server: row.server.server.to_string(),
+        pane_id: row.pane.to_string(),
+        runtime_id: row.runtime_id.clone(),
+        agent_type: living.map(|living| living.runtime.agent_type.to_string()),
+        state: living.map(|living| living.record.state),
+        state_version: row.state_version,
+        dialog: living.and_then(|living| living.dialog.clone()),
+        observed_at: row.observed_at,
+        expires_at: row.expires_at,
+    }
+}

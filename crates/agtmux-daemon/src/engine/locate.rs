@@ -1,0 +1,66 @@
+//! What is known of one pane and whoever lives in it, for whoever is about to act on it.
+
+use agtmux_agents::native::NativeEvent;
+use agtmux_api::error::ApiError;
+use agtmux_core::dialog::Dialog;
+use agtmux_core::fleet::{Pane, PaneKey};
+use agtmux_core::ids::Generation;
+use agtmux_core::refs::Ref;
+use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
+
+use super::{Engine, refusal};
+
+/// One pane at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Located {
+    pub(crate) key: PaneKey,
+    pub(crate) generation: Generation,
+    pub(crate) pane: Pane,
+    /// Whether its server answers.
+    pub(crate) reachable: bool,
+    pub(crate) living: Option<Living>,
+}
+
+/// The agent in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Living {
+    pub(crate) runtime: Runtime,
+    pub(crate) record: StateRecord,
+    pub(crate) dialog: Option<Dialog>,
+}
+
+/// An agent told that it took a prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct Submitted {
+    pub(crate) runtime: RuntimeId,
+    pub(crate) event_id: String,
+    /// Without its secrets; empty where the agent does not say.
+    pub(crate) text: String,
+}
+
+impl Engine {
+    pub(super) fn locate(&self, reference: &Ref) -> Result<Located, ApiError> {
+        let key = reference.locate(&self.fleet).map_err(|error| refusal(&error))?;
+        let gone = || refusal(&agtmux_core::refs::RefError::NotFound(reference.to_string()));
+        let server = self.fleet.server(&key.server).ok_or_else(gone)?;
+        let pane = self.fleet.pane(&key).ok_or_else(gone)?.clone();
+        let living = pane.runtime.clone().and_then(|runtime| {
+            let record = self.states.state(&runtime.id)?.clone();
+            let dialog = self.states.dialog(&runtime.id).cloned();
+            Some(Living { runtime, record, dialog })
+        });
+        let reachable = server.outage.is_none();
+        Ok(Located { generation: server.generation, key, pane, reachable, living })
+    }
+
+    pub(super) fn tell_submitted(&self, runtime: &RuntimeId, event_id: &str, event: NativeEvent<'_>) {
+        // Nobody waits, mostly.
+        if self.submitted.receiver_count() == 0 {
+            return;
+        }
+        let Some(agent_type) = self.states.agent_type(runtime) else { return };
+        if let Some(text) = self.registry.submitted(agent_type.as_str(), event) {
+            let _ = self.submitted.send(Submitted { runtime: runtime.clone(), event_id: event_id.to_owned(), text });
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `POST /v1/actions/…`: what is asked of an agent.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{
+    ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction, KillReport,
+    Output, OutputAction, PaneHealth, RespondAction, SendAction, SendReport, Snapshot, SnapshotAction,
+};
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, Path, Query, State};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::IntoParams;
+
+use super::query::Refusal;
+use super::{Context, Peer};
+use crate::actions::Asker;
+
+/// A text of a megabyte may need four in JSON.
+const LARGEST_BODY: usize = 5 << 20;
+
+/// A key that is not known may be a guard with a typing error: it must not be left out.
+const GUARDS: [&str; 10] = [
+    "ref",
+    "snapshot_id",
+    "nonce",
+    "if_runtime",
+    "if_state",
+    "if_updated_within_ms",
+    "if_dialog",
+    "force_stale",
+    "request_ref",
+    "client",
+];
+
+type Done<T> = Result<Json<ActionOutcome<T>>, Refusal>;
+
+async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, ApiError> {
+    let bad = |message: String| {
+        ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
+    };
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(format!("the body cannot be read: {error}")))?;
+    let value: serde_json::Value =
+        serde_json::from_slice(&bytes).map_err(|error| bad(format!("the body is no JSON: {error}")))?;
+    let fields = value.as_object().ok_or_else(|| bad("the body is not a JSON object".into()))?;
+    let unknown = fields.keys().find(|key| !GUARDS.contains(&key.as_str()) && !keys.contains(&key.as_str()));
+    if let Some(key) = unknown {
+        return Err(bad(format!("'{key}' is not known here")));
+    }
+    T::deserialize(value).map_err(|error| bad(format!("the request cannot be read: {error}")))
+}
+
+fn asker(peer: Peer) -> Asker {
+    Asker { peer: Some(peer), via: "unix" }
+}
+
+/// Goes on when the caller leaves: half a message is worse than one that nobody waits for.
+async fn whole<T: Send + 'static>(
+    action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
+) -> Result<Json<T>, Refusal> {
+    match tokio::spawn(action).await {
+        Ok(outcome) => Ok(Json(outcome?)),
+        Err(error) => {
+            tracing::error!(%error, "an action ended badly");
+            Err(ApiError::new(ErrorCode::Internal, "the action ended badly").with_hint("agtmux daemon logs").into())
+        }
+    }
+}
+
+/// Looks at a pane, to act on what was seen within the next 30 seconds.
+#[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
+    (status = 200, body = Snapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) -> Result<Json<Snapshot>, Refusal> {
+    let action: SnapshotAction = read(body, &[]).await?;
+    Ok(Json(context.actions.snapshot(&action.guards).await?))
+}
+
+/// Types a text and has it submitted, or presses keys.
+#[utoipa::path(post, path = "/v1/actions/send", request_body = SendAction, responses(
+    (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError),
+    (status = 504, body = ApiError)))]
+pub(super) async fn send(
+    State(context): State<Context>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    body: Body,
+) -> Done<SendReport> {
+    let action: SendAction = read(body, &["text", "keys", "no_enter", "profile"]).await?;
+    whole(async move { context.actions.send(action, asker(peer)).await }).await
+}
+
+/// Answers the dialog that is open.
+#[utoipa::path(post, path = "/v1/actions/respond", request_body = RespondAction, responses(
+    (status = 200, body = ActionOutcome<Answered>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn respond(
+    State(context): State<Context>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    body: Body,
+) -> Done<Answered> {
+    let action: RespondAction = read(body, &["answer"]).await?;
+    whole(async move { context.actions.respond(action, asker(peer)).await }).await
+}
+
+/// Tells how to get to a pane.
+#[utoipa::path(post, path = "/v1/actions/attach", request_body = AttachAction, responses(
+    (status = 200, body = ActionOutcome<AttachPlan>), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn attach(
+    State(context): State<Context>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    body: Body,
+) -> Done<AttachPlan> {
+    let action: AttachAction = read(body, &[]).await?;
+    whole(async move { context.actions.attach(action, asker(peer)).await }).await
+}
+
+/// Shows what a pane has shown.
+#[utoipa::path(post, path = "/v1/actions/view-output", request_body = OutputAction, responses(
+    (status = 200, body = ActionOutcome<Output>), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn view_output(
+    State(context): State<Context>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    body: Body,
+) -> Done<Output> {
+    let action: OutputAction = read(body, &["lines", "ansi", "again"]).await?;
+    whole(async move { context.actions.view_output(action, asker(peer)).await }).await
+}
+
+/// Interrupts an agent, or ends it.
+#[utoipa::path(post, path = "/v1/actions/kill", request_body = KillAction, responses(
+    (status = 200, body = ActionOutcome<KillReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn kill(
+    State(context): State<Context>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    body: Body,
+) -> Done<KillReport> {
+    let action: KillAction = read(body, &["signal"]).await?;
+    whole(async move { context.actions.kill(action, asker(peer)).await }).await
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Named {
+    /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
+    r#ref: String,
+}
+
+/// Whether a pane is there and its agent runs.
+#[utoipa::path(get, path = "/v1/actions/health", params(Named), responses(
+    (status = 200, body = PaneHealth), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError)))]
+pub(super) async fn get_health(
+    State(context): State<Context>,
+    query: Query<Named>,
+) -> Result<Json<PaneHealth>, Refusal> {
+    let guards = Guards { r#ref: query.r#ref.clone(), ..Guards::default() };
+    Ok(Json(context.actions.check_health(&guards).await?))
+}
+
+/// What came of an action.
+#[utoipa::path(get, path = "/v1/actions/{id}", params(("id" = String, Path)), responses(
+    (status = 200, body = ActionRecord), (status = 404, body = ApiError)))]
+pub(super) async fn get_action(
+    State(context): State<Context>,
+    Path(id): Path<String>,
+) -> Result<Json<ActionRecord>, Refusal> {
+    match context.actions.action(id).await? {
+        Some(record) => Ok(Json(record)),
+        None => Err(ApiError::new(ErrorCode::NotFound, "no such action").with_hint("agtmux audit").into()),
+    }
+}
+
+/// Every action, refused ones too, the newest last.
+#[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses(
+    (status = 200, body = Audit), (status = 400, body = ApiError)))]
+pub(super) async fn get_audit(
+    State(context): State<Context>,
+    query: Query<AuditQuery>,
+) -> Result<Json<Audit>, Refusal> {
+    Ok(Json(context.actions.audit(&query).await?))
+}

@@ -1,0 +1,114 @@
+//! What was done, and what was there when it was done.
+
+use std::path::Path;
+
+use agtmux_api::wire::ActionRecord;
+use agtmux_core::ids::{Generation, PaneId, ServerKey};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+/// One action. Who did it and what came of it are kept as a document: nothing is looked up by them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ActionRow {
+    pub(crate) record: ActionRecord,
+    /// Of what was asked: the same `request_ref` with something else is another request.
+    pub(crate) content_hash: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SnapshotRow {
+    pub(crate) snapshot_id: String,
+    pub(crate) server: ServerKey,
+    pub(crate) generation: Generation,
+    pub(crate) pane: PaneId,
+    pub(crate) epoch: u32,
+    pub(crate) pane_pid: u32,
+    pub(crate) runtime_id: Option<String>,
+    pub(crate) state_version: Option<u64>,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) observed_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) nonce: String,
+}
+
+pub(super) fn put(tx: &Transaction<'_>, action: &ActionRow) -> rusqlite::Result<()> {
+    let ActionRow { record, content_hash } = action;
+    let document =
+        serde_json::to_string(record).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+    tx.prepare_cached(
+        "INSERT INTO actions (action_id, kind, at, status, request_ref, content_hash, runtime_id, snapshot_id, record)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+         ON CONFLICT (action_id) DO UPDATE SET status = ?4, request_ref = ?5, runtime_id = ?7, snapshot_id = ?8, record = ?9",
+    )?
+    .execute(params![
+        record.action_id,
+        record.kind.as_str(),
+        record.at.as_microsecond(),
+        record.status.as_str(),
+        record.request_ref,
+        content_hash,
+        record.runtime_id,
+        record.snapshot_id,
+        document
+    ])
+    .map(drop)
+}
+
+pub(super) fn put_snapshot(tx: &Transaction<'_>, row: &SnapshotRow) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO action_snapshots (snapshot_id, target_id, server, server_pid, server_start, pane_id, pane_epoch,
+                                       pane_pid, runtime_id, state_version, fingerprint, observed_at, expires_at, nonce)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?
+    .execute(params![
+        row.snapshot_id,
+        row.server.target.as_str(),
+        row.server.server.as_str(),
+        row.generation.pid,
+        row.generation.start_time,
+        row.pane.to_string(),
+        row.epoch,
+        row.pane_pid,
+        row.runtime_id,
+        row.state_version.map(u64::cast_signed),
+        row.fingerprint,
+        row.observed_at.as_microsecond(),
+        row.expires_at.as_microsecond(),
+        row.nonce
+    ])
+    .map(drop)
+}
+
+fn record(text: &str) -> rusqlite::Result<ActionRecord> {
+    serde_json::from_str(text)
+        .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))
+}
+
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+pub(crate) fn by_id(path: &Path, id: &str) -> rusqlite::Result<Option<ActionRecord>> {
+    let sql = "SELECT record FROM actions WHERE action_id = ?1";
+    let found = reader(path)?.query_row(sql, [id], |row| row.get::<_, String>(0)).optional()?;
+    found.map(|text| record(&text)).transpose()
+}
+
+/// What was done under this name, and the hash of what was asked.
+pub(crate) fn by_request(path: &Path, request_ref: &str) -> rusqlite::Result<Option<ActionRow>> {
+    let sql = "SELECT record, content_hash FROM actions WHERE request_ref = ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?));
+    let found = reader(path)?.query_row(sql, [request_ref], read).optional()?;
+    found.map(|(text, content_hash)| Ok(ActionRow { record: record(&text)?, content_hash })).transpose()
+}
+
+/// The newest that began at or after this time, the newest last.
+pub(crate) fn since(path: &Path, since: Timestamp, most: u32) -> rusqlite::Result<Vec<ActionRecord>> {
+    let connection = reader(path)?;
+    let sql = "SELECT record FROM actions WHERE at >= ?1 ORDER BY at DESC, action_id DESC LIMIT ?2";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map(params![since.as_microsecond(), most], |row| row.get::<_, String>(0))?;
+    let mut records = rows.map(|text| record(&text?)).collect::<rusqlite::Result<Vec<_>>>()?;
+    records.reverse();
+    Ok(records)
+}

@@ -1,0 +1,117 @@
+//! Keys by the names that tmux has for them.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::str::FromStr;
+
+/// One key. Only what this can hold reaches tmux, so nothing in it can be taken for a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// `Enter`, `C-c`, `F5`: sent without `-l`.
+    Named(String),
+    /// A character as it is.
+    Character(char),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no key; write one character, or a name such as Enter, Escape, Tab, Up, Down, F5, C-c or M-Enter")]
+pub struct BadKey(String);
+
+const NAMES: [&str; 23] = [
+    "Enter", "Escape", "Tab", "BTab", "Space", "BSpace", "Up", "Down", "Left", "Right", "Home", "End", "PageUp",
+    "PageDown", "PPage", "NPage", "DC", "IC", "Delete", "Insert", "PgUp", "PgDn", "Return",
+];
+
+impl Key {
+    pub fn enter() -> Self {
+        Self::Named("Enter".into())
+    }
+
+    pub fn escape() -> Self {
+        Self::Named("Escape".into())
+    }
+
+    pub(super) fn flags(&self) -> &'static str {
+        if matches!(self, Self::Named(_)) { "" } else { "-H" }
+    }
+
+    pub(super) fn word(&self) -> String {
+        match self {
+            Self::Named(name) => name.clone(),
+            Self::Character(c) => hexadecimal(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 3), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x} ");
+        text
+    })
+}
+
+impl FromStr for Key {
+    type Err = BadKey;
+
+    fn from_str(s: &str) -> Result<Self, BadKey> {
+        let mut chars = s.chars();
+        if let (Some(c), None) = (chars.next(), chars.next()) {
+            return if c.is_control() { Err(BadKey(s.escape_default().to_string())) } else { Ok(Self::Character(c)) };
+        }
+        let mut base = s;
+        while let Some(rest) = ["C-", "M-", "S-"].iter().find_map(|prefix| base.strip_prefix(prefix)) {
+            base = rest;
+        }
+        let function = base.strip_prefix('F').and_then(|n| n.parse::<u8>().ok()).is_some_and(|n| (1..=12).contains(&n));
+        let named = match base {
+            // tmux has no such key; people do.
+            "Return" => Some(s.replace("Return", "Enter")),
+            "Delete" => Some(s.replace("Delete", "DC")),
+            "Insert" => Some(s.replace("Insert", "IC")),
+            _ if NAMES.contains(&base) || function => Some(s.to_owned()),
+            // With a modifier before it.
+            _ if base.len() == 1 && base.bytes().all(|b| b.is_ascii_alphanumeric()) => Some(s.to_owned()),
+            _ => None,
+        };
+        named.map(Self::Named).ok_or_else(|| BadKey(s.escape_default().to_string()))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::Character(c) => write!(f, "{c}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_characters_are_keys() {
+        for good in ["Enter", "C-c", "M-Enter", "C-M-x", "S-Tab", "F12", "PageUp"] {
+            assert_eq!(good.parse(), Ok(Key::Named(good.into())), "{good}");
+        }
+        assert_eq!("Delete".parse(), Ok(Key::Named("DC".into())));
+        for character in ['1', 'y', ';', '\'', '"', '\\', '#', 'é', '-', '%'] {
+            assert_eq!(character.to_string().parse(), Ok(Key::Character(character)));
+        }
+    }
+
+    #[test]
+    fn nothing_else_is() {
+        for bad in ["", "enter", "F13", "F0", "Entered", "C-", "kill-server", "a;b", "C-;", "\n", "\u{1b}", "-X", "C-é"]
+        {
+            assert!(bad.parse::<Key>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_character_goes_byte_by_byte() {
+        assert_eq!(Key::Character('é').word().trim(), "c3 a9");
+    }
+}

@@ -1,0 +1,196 @@
+//! Typing into a pane, only while it is the one that was meant.
+//!
+//! Whether it is, is checked by the tmux server in the same step in which it types: nothing can come in between.
+
+mod key;
+
+use crate::command::{Command, Framing};
+use crate::server::TmuxError;
+
+pub use key::{BadKey, Key};
+
+/// The pane that was meant, in one life of one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PaneGuard {
+    pub server_pid: u32,
+    pub server_start: i64,
+    pub pane: u32,
+    pub pane_pid: u32,
+}
+
+/// What is typed.
+#[derive(Debug, Clone, Copy)]
+pub enum Typing<'a> {
+    /// As one paste, bracketed where the program asked for that. Newlines stay what they are.
+    Paste(&'a str),
+    /// Byte by byte, as if typed.
+    Text(&'a str),
+    Keys(&'a [Key]),
+    /// Nothing: the pane leaves copy mode, or whatever else takes its keys.
+    LeaveMode,
+}
+
+/// Why nothing was typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("the pane is gone")]
+    NoPane,
+    #[error("another tmux server listens on that socket now")]
+    OtherServer,
+    #[error("another program was started in the pane")]
+    OtherProcess,
+    #[error("the pane's program has ended")]
+    Dead,
+    #[error("the pane is in copy mode, which takes its keys")]
+    InMode,
+    #[error("the window's panes are synchronized: what is typed into one goes to all of them")]
+    Synchronized,
+    #[error("the pane takes no input (select-pane -d)")]
+    InputOff,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TypeError {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
+    Tmux(#[from] TmuxError),
+}
+
+const DONE: char = 'd';
+const FACTS: char = 'f';
+const FIELDS: [&str; 7] = [
+    "#{pid}",
+    "#{start_time}",
+    "#{pane_pid}",
+    "#{pane_dead}",
+    "#{pane_in_mode}",
+    "#{pane_synchronized}",
+    "#{pane_input_off}",
+];
+
+/// How many bytes go into one command. Each takes three in it, and tmux takes 16 KB.
+const BYTES_AT_ONCE: usize = 4000;
+
+/// Commands for one call, and what it has to read.
+pub(crate) struct Typed<'a> {
+    pub(crate) commands: Vec<Command>,
+    pub(crate) stdin: Option<&'a [u8]>,
+    /// A buffer that is left behind when the call is cut short.
+    pub(crate) buffer: Option<String>,
+}
+
+/// The calls that type this, one after the other.
+pub(crate) fn calls<'a>(framing: &Framing, guard: PaneGuard, typing: Typing<'a>) -> Vec<Typed<'a>> {
+    let target = format!("%{}", guard.pane);
+    let plain = |doing: String| Typed {
+        commands: vec![guarded(framing, guard, typing, &doing, "")],
+        stdin: None,
+        buffer: None,
+    };
+    match typing {
+        Typing::Paste(text) => {
+            let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
+            let paste = format!("paste-buffer -p -r -d -b {buffer} -t {target}");
+            let load = Command::new("load-buffer").arg("-b").arg(&buffer).arg("-");
+            let commands =
+                vec![load, guarded(framing, guard, typing, &paste, &format!("delete-buffer -b {buffer} ; "))];
+            vec![Typed { commands, stdin: Some(text.as_bytes()), buffer: Some(buffer) }]
+        }
+        Typing::Text(text) => text
+            .as_bytes()
+            .chunks(BYTES_AT_ONCE)
+            .map(|bytes| plain(format!("send-keys -H -t {target} {}", key::hexadecimal(bytes))))
+            .collect(),
+        Typing::Keys(keys) => {
+            keys.iter().map(|key| plain(format!("send-keys {} -t {target} {}", key.flags(), key.word()))).collect()
+        }
+        Typing::LeaveMode => vec![plain(format!("copy-mode -q -t {target}"))],
+    }
+}
+
+/// Does it if the pane is the one that was meant, and tells what is there if it is not.
+fn guarded(framing: &Framing, guard: PaneGuard, typing: Typing<'_>, doing: &str, otherwise: &str) -> Command {
+    let target = format!("%{}", guard.pane);
+    let is = |format: &str, value: &str| format!("#{{==:{format},{value}}}");
+    let is_meant = [
+        is("#{pid}", &guard.server_pid.to_string()),
+        is("#{start_time}", &guard.server_start.to_string()),
+        is("#{pane_pid}", &guard.pane_pid.to_string()),
+        is("#{pane_dead}", "0"),
+    ];
+    let takes_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
+    let wanted: &[String] = if matches!(typing, Typing::LeaveMode) { &[] } else { &takes_keys };
+    let all = is_meant.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
+    let done = format!("{doing} ; display-message -p '{}'", framing.record(DONE, &[]));
+    let told = format!("{otherwise}display-message -p -t {target} '{}'", framing.record(FACTS, &FIELDS));
+    Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(told)
+}
+
+/// What became of one call.
+pub(crate) fn outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Result<(), TypeError> {
+    if !framing.records(DONE, answer).is_empty() {
+        return Ok(());
+    }
+    let facts = framing.records(FACTS, answer);
+    let texts = facts.first().map(|fields| fields.iter().map(|f| String::from_utf8_lossy(f)).collect::<Vec<_>>());
+    match texts.as_deref() {
+        Some([pid, start, pane_pid, dead, mode, synchronized, off]) => {
+            let is = |text: &str, number: String| text == number;
+            Err(TypeError::Refused(match () {
+                () if !is(pid, guard.server_pid.to_string()) || !is(start, guard.server_start.to_string()) => {
+                    Refused::OtherServer
+                }
+                () if pane_pid.is_empty() => Refused::NoPane,
+                () if !is(pane_pid, guard.pane_pid.to_string()) => Refused::OtherProcess,
+                () if dead != "0" => Refused::Dead,
+                () if mode != "0" => Refused::InMode,
+                () if synchronized != "0" => Refused::Synchronized,
+                () if off != "0" => Refused::InputOff,
+                // It has changed between the check and the telling.
+                () => Refused::OtherProcess,
+            }))
+        }
+        _ => Err(TypeError::Tmux(TmuxError::Unreadable("it did not say whether it typed".into()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUARD: PaneGuard = PaneGuard { server_pid: 9, server_start: 100, pane: 3, pane_pid: 42 };
+
+    fn refusal(fields: [&str; 7]) -> Refused {
+        let framing = Framing::fixed("W");
+        match outcome(&framing, GUARD, framing.record(FACTS, &fields).as_bytes()) {
+            Err(TypeError::Refused(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_refusal_tells_what_is_different() {
+        assert_eq!(refusal(["8", "100", "42", "0", "0", "0", "0"]), Refused::OtherServer);
+        assert_eq!(refusal(["9", "101", "42", "0", "0", "0", "0"]), Refused::OtherServer);
+        assert_eq!(refusal(["9", "100", "", "", "", "", ""]), Refused::NoPane);
+        assert_eq!(refusal(["9", "100", "43", "0", "0", "0", "0"]), Refused::OtherProcess);
+        assert_eq!(refusal(["9", "100", "42", "1", "0", "0", "0"]), Refused::Dead);
+        assert_eq!(refusal(["9", "100", "42", "0", "1", "0", "0"]), Refused::InMode);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "1", "0"]), Refused::Synchronized);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "1"]), Refused::InputOff);
+    }
+
+    #[test]
+    fn an_answer_that_says_nothing_is_no_success() {
+        let framing = Framing::fixed("W");
+        assert!(matches!(outcome(&framing, GUARD, b""), Err(TypeError::Tmux(_))));
+        assert_eq!(outcome(&framing, GUARD, framing.record(DONE, &[]).as_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn long_text_goes_in_parts() {
+        let text = "a".repeat(BYTES_AT_ONCE + 1);
+        assert_eq!(calls(&Framing::fixed("W"), GUARD, Typing::Text(&text)).len(), 2);
+    }
+}

@@ -1,0 +1,86 @@
+//! `agtmux kill`: interrupts an agent, or ends it.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use agtmux_api::wire::{ActionOutcome, KillAction, KillReport, KillSignal, Snapshot, SnapshotAction};
+use clap::{Args, ValueEnum};
+
+use super::guards::GuardArgs;
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct KillArgs {
+    #[command(flatten)]
+    guards: GuardArgs,
+    /// INT is Ctrl-C, typed into the pane; TERM and KILL go to the agent's process and its group
+    #[arg(long, default_value = "INT", ignore_case = true)]
+    signal: SignalName,
+    /// Do not ask first
+    #[arg(long)]
+    yes: bool,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "UPPER")]
+enum SignalName {
+    Int,
+    Term,
+    Kill,
+}
+
+pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
+    let signal = match args.signal {
+        SignalName::Int => KillSignal::Int,
+        SignalName::Term => KillSignal::Term,
+        SignalName::Kill => KillSignal::Kill,
+    };
+    let daemon = Daemon::from_env()?;
+    let mut guards = args.guards.guards();
+    if !args.yes {
+        let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
+        let snapshot: Snapshot = parse(&looked)?;
+        if !confirmed(&snapshot, signal)? {
+            return Ok(Exit::Failed);
+        }
+        // What was shown is what is meant.
+        (guards.snapshot_id, guards.nonce) = (Some(snapshot.snapshot_id), Some(snapshot.nonce));
+    }
+    let answer = daemon.act("/v1/actions/kill", &KillAction { guards, signal }).await?;
+    if args.json {
+        output::line(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    output::line(told(&parse(&answer)?).as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+fn confirmed(snapshot: &Snapshot, signal: KillSignal) -> Result<bool, CliError> {
+    let who = snapshot.agent_type.as_deref().unwrap_or("no agent");
+    let state = snapshot.state.map(|state| format!(", {state}")).unwrap_or_default();
+    let asked = format!("send {} to {who} in {} on {}{state}?", signal.as_str(), snapshot.pane_id, snapshot.server);
+    if !std::io::stdin().is_terminal() {
+        let message = Message::new(asked).because("nobody is there to confirm it").hint("agtmux kill REF --yes");
+        return Err(CliError::new(Exit::Usage, message));
+    }
+    eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&asked));
+    let _ = std::io::stderr().flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}
+
+fn told(done: &ActionOutcome<KillReport>) -> String {
+    let KillReport { signal, pids, ended } = &done.report;
+    let what = match (signal, ended) {
+        (KillSignal::Int, false) => "Ctrl-C was typed".to_owned(),
+        (_, true) => "it has ended".to_owned(),
+        (_, false) => format!("{} was sent to {} processes; it has not ended yet", signal.as_str(), pids.len()),
+    };
+    format!("{} on {}: {what} ({} ms)", done.pane_id, done.server, done.latency_ms)
+}

@@ -1,0 +1,112 @@
+//! `agtmux send`: a text for an agent, and proof that it was taken.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use agtmux_api::wire::{ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
+use clap::{ArgGroup, Args, ValueEnum};
+
+use super::guards::GuardArgs;
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+/// The daemon takes no more than this; reading more is of no use.
+const LARGEST_TEXT: u64 = 1 << 20;
+
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("what").args(["text", "stdin", "file"])),
+    after_help = "Exits with 0 when the text was taken, or typed and nothing tells whether it was; with 5 when it was \
+    refused, and nothing was typed, or when it is still in the input box."
+)]
+pub(crate) struct SendArgs {
+    #[command(flatten)]
+    guards: GuardArgs,
+    /// The text to send
+    #[arg(long)]
+    text: Option<String>,
+    /// Read the text from stdin
+    #[arg(long)]
+    stdin: bool,
+    /// Read the text from a file
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A key to press after the text, such as Escape, C-u or Down; may be given several times
+    #[arg(long = "key", value_name = "KEY")]
+    keys: Vec<String>,
+    /// Leave the text in the input box
+    #[arg(long)]
+    no_enter: bool,
+    /// How the program there takes its input: an agent's box, or a shell
+    #[arg(long)]
+    profile: Option<ProfileName>,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProfileName {
+    Tui,
+    Shell,
+}
+
+pub(crate) async fn run(args: Box<SendArgs>) -> Result<Exit, CliError> {
+    let text = text(&args)?;
+    if text.is_none() && args.keys.is_empty() {
+        let message = Message::new("there is nothing to send").hint("agtmux send REF --text TEXT");
+        return Err(CliError::new(Exit::Usage, message.hint("agtmux send REF --key Escape")));
+    }
+    let profile = args.profile.map(|name| match name {
+        ProfileName::Tui => Profile::Tui,
+        ProfileName::Shell => Profile::Shell,
+    });
+    let action =
+        SendAction { guards: args.guards.guards(), text, keys: args.keys.clone(), no_enter: args.no_enter, profile };
+    let answer = Daemon::from_env()?.act("/v1/actions/send", &action).await?;
+    if args.json {
+        output::line(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    output::line(told(&parse(&answer)?).as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
+    match (&args.text, args.stdin, &args.file) {
+        (Some(text), ..) => Ok(Some(text.clone())),
+        (None, true, _) => read(Path::new("-")).map(Some),
+        (None, false, Some(file)) => read(file).map(Some),
+        (None, false, None) => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(LARGEST_TEXT + 1).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(LARGEST_TEXT + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
+    String::from_utf8(bytes).map_err(|_| {
+        let message = Message::new(format!("'{}' is not UTF-8 text", path.display()));
+        CliError::new(Exit::Usage, message.hint("agents take text; convert it first, as with iconv"))
+    })
+}
+
+fn told(done: &ActionOutcome<SendReport>) -> String {
+    let SendReport { verified, by, attempts, bytes, .. } = &done.report;
+    let how = match (verified, by) {
+        (Verified::Confirmed, VerifiedBy::Event) => "submitted, the agent says so",
+        (Verified::Confirmed, VerifiedBy::Box) if *attempts == 0 => "stands in the input box",
+        (Verified::Confirmed, VerifiedBy::Box) => "submitted, the input box is empty again",
+        (Verified::Confirmed, _) => "submitted, the screen changed",
+        (Verified::Inconclusive, _) => "typed; nothing tells whether it was taken",
+        (Verified::Failed, _) => "not taken",
+    };
+    let again = if done.repeated { "; that was done before" } else { "" };
+    format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.server, done.latency_ms)
+}
