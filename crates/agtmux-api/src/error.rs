@@ -81,6 +81,12 @@ pub enum ErrorCode {
     /// tmux: something else.
     #[serde(rename = "UNKNOWN")]
     Unknown,
+    /// No token, or a wrong one.
+    #[serde(rename = "E_UNAUTHORIZED")]
+    Unauthorized,
+    /// Not from there, or not with this token.
+    #[serde(rename = "E_FORBIDDEN")]
+    Forbidden,
     /// The method does not fit the path.
     #[serde(rename = "E_METHOD")]
     Method,

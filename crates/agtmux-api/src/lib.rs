@@ -19,6 +19,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const API_HEADER: &str = "agtmux-api";
 /// Response header: the daemon's own version.
 pub const VERSION_HEADER: &str = "agtmux-version";
+/// Request header that says over TCP that a change is meant: no form of a page elsewhere can send it.
+pub const WEB_HEADER: &str = "x-agtmux";
 /// Request header: the caller's `$TMUX`, so that its server is watched from then on.
 pub const TMUX_HEADER: &str = "agtmux-tmux";
 /// Request header: the caller's `$TMUX_TMPDIR`, whose sockets are watched from then on.

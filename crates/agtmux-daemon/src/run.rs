@@ -15,6 +15,7 @@ use crate::actions::Actions;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::observe::{Discovery, Lookout, Manifests};
+use crate::serve::web::Port;
 use crate::serve::{self, Context};
 use crate::shared::Shared;
 use crate::spool::Spool;
@@ -92,6 +93,7 @@ fn raise_file_limit() {
 
 async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
     let RunOptions { paths, config, .. } = options;
+    let (listen, hosts) = (config.web.listen.0, config.web.hosts.clone());
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
     // Beside everything else that a start does: the first event shall not wait for it.
@@ -120,6 +122,10 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         .await
         .map_err(system("watch this machine"))?;
     let actions = Actions::new(handle.clone(), discovery.clone(), store.clone(), clock);
+    let port = match listen {
+        Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
+        None => None,
+    };
     let (stopping, is_stopping) = watch::channel(false);
     let context = Context {
         shared,
@@ -128,10 +134,12 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         store_error,
         discovery: discovery.clone(),
         actions,
+        door: port.as_ref().map(Port::door),
         socket: paths.socket.clone(),
         started_at: Timestamp::now(),
         stopping: is_stopping,
     };
+    let web = port.map(|port| tokio::spawn(serve::web::serve(port, context.clone())));
     let server = tokio::spawn(serve::serve(bound, context));
     tokio::spawn(Spool::new(paths.spool_dir(), handle.clone(), discovery.clone()).run());
     tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
@@ -145,6 +153,9 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         discovery.retire().await;
         handle.settle().await;
         let _ = server.await;
+        if let Some(web) = web {
+            let _ = web.await;
+        }
     };
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("stopped before everyone had left; the next start tidies up");

@@ -3,8 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status,
-    watch,
+    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -72,6 +71,9 @@ pub(crate) enum Command {
     /// Run, start, stop and look at the daemon
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),
+    /// Let a browser in
+    #[command(subcommand)]
+    Web(web::WebCommand),
     /// Look at the settings
     #[command(subcommand)]
     Config(config::ConfigCommand),

@@ -2,6 +2,7 @@
 //! its comments.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub struct Config {
     pub tmux_bridge: TmuxBridge,
     pub actions: Actions,
     pub audit: Audit,
+    pub web: Web,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +104,53 @@ pub struct Actions {
 #[serde(deny_unknown_fields)]
 pub struct Audit {
     pub store_text: bool,
+}
+
+/// The way in for browsers and scripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Web {
+    pub listen: Listen,
+    pub i_know: bool,
+    pub hosts: Vec<String>,
+}
+
+/// Where to listen, or nowhere.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Listen(pub Option<SocketAddr>);
+
+impl std::str::FromStr for Listen {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        match s {
+            "" => Ok(Self(None)),
+            _ => s.parse().map(|address| Self(Some(address))).map_err(|_| format!("'{s}' is no address; write it like 127.0.0.1:7777")),
+        }
+    }
+}
+
+impl Serialize for Listen {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.0.map(|address| address.to_string()).unwrap_or_default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Listen {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Web {
+    /// Others on the network could come in, and what they send could be read.
+    pub fn fault(&self) -> Option<String> {
+        let address = self.listen.0.filter(|address| !address.ip().is_loopback() && !self.i_know)?;
+        Some(format!(
+            "web.listen: {address} can be reached from other machines, in the clear; use 127.0.0.1, or put a proxy with TLS \
+             before it and say so with web.i_know = true (--i-know)"
+        ))
+    }
 }
 
 /// A length of time as people write it: `1500ms`, `2s`, `1m 30s`.
@@ -239,6 +288,9 @@ impl Config {
             if value > most {
                 return fault(format!("tmux_bridge.{name}: {value} is out of range; use a value from 0 to {most}"));
             }
+        }
+        if let Some(message) = self.web.fault() {
+            return fault(message);
         }
         if payload_retention > metadata_retention {
             return fault(format!(

@@ -8,6 +8,7 @@ mod health;
 mod ingest;
 mod items;
 mod listing;
+mod web;
 
 pub use action::{
     ActionKind, ActionOutcome, ActionRecord, ActionStatus, Answer, Answered, AttachAction, AttachPlan, Audit,
@@ -26,3 +27,4 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
+pub use web::{WebLink, WebLinkRequest};

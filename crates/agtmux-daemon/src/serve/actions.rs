@@ -5,15 +5,15 @@ use agtmux_api::wire::{
     ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction, KillReport,
     Output, OutputAction, PaneHealth, RespondAction, SendAction, SendReport, Snapshot, SnapshotAction,
 };
-use axum::Json;
+use axum::{Extension, Json};
 use axum::body::{Body, to_bytes};
-use axum::extract::{ConnectInfo, Path, Query, State};
+use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use super::query::Refusal;
-use super::{Context, Peer};
+use super::Context;
 use crate::actions::Asker;
 
 /// A text of a megabyte may need four in JSON.
@@ -50,10 +50,6 @@ async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, ApiEr
     T::deserialize(value).map_err(|error| bad(format!("the request cannot be read: {error}")))
 }
 
-fn asker(peer: Peer) -> Asker {
-    Asker { peer: Some(peer), via: "unix" }
-}
-
 /// Goes on when the caller leaves: half a message is worse than one that nobody waits for.
 async fn whole<T: Send + 'static>(
     action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
@@ -83,11 +79,11 @@ pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) ->
     (status = 504, body = ApiError)))]
 pub(super) async fn send(
     State(context): State<Context>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<SendReport> {
     let action: SendAction = read(body, &["text", "keys", "no_enter", "profile"]).await?;
-    whole(async move { context.actions.send(action, asker(peer)).await }).await
+    whole(async move { context.actions.send(action, asker).await }).await
 }
 
 /// Answers the dialog that is open.
@@ -96,11 +92,11 @@ pub(super) async fn send(
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn respond(
     State(context): State<Context>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<Answered> {
     let action: RespondAction = read(body, &["answer"]).await?;
-    whole(async move { context.actions.respond(action, asker(peer)).await }).await
+    whole(async move { context.actions.respond(action, asker).await }).await
 }
 
 /// Tells how to get to a pane.
@@ -109,11 +105,11 @@ pub(super) async fn respond(
     (status = 409, body = ApiError)))]
 pub(super) async fn attach(
     State(context): State<Context>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<AttachPlan> {
     let action: AttachAction = read(body, &[]).await?;
-    whole(async move { context.actions.attach(action, asker(peer)).await }).await
+    whole(async move { context.actions.attach(action, asker).await }).await
 }
 
 /// Shows what a pane has shown.
@@ -122,11 +118,11 @@ pub(super) async fn attach(
     (status = 409, body = ApiError)))]
 pub(super) async fn view_output(
     State(context): State<Context>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<Output> {
     let action: OutputAction = read(body, &["lines", "ansi", "again"]).await?;
-    whole(async move { context.actions.view_output(action, asker(peer)).await }).await
+    whole(async move { context.actions.view_output(action, asker).await }).await
 }
 
 /// Interrupts an agent, or ends it.
@@ -135,11 +131,11 @@ pub(super) async fn view_output(
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn kill(
     State(context): State<Context>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<KillReport> {
     let action: KillAction = read(body, &["signal"]).await?;
-    whole(async move { context.actions.kill(action, asker(peer)).await }).await
+    whole(async move { context.actions.kill(action, asker).await }).await
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -8,16 +8,20 @@ mod ingest;
 mod listener;
 mod query;
 mod routes;
+pub(crate) mod web;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use agtmux_api::wire::{Health, ServerHealth, StoreHealth};
 use agtmux_api::{API_VERSION, SCHEMA_VERSION, VERSION};
+use axum::extract::{ConnectInfo, Request};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::actions::Actions;
+use crate::actions::{Actions, Asker};
 use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
@@ -36,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
     pub(crate) actions: Actions,
+    /// Where a browser comes in, if it may.
+    pub(crate) door: Option<Arc<web::Door>>,
     pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
     /// Streams end when this turns true.
@@ -48,8 +54,14 @@ pub(crate) async fn serve(bound: Bound, context: Context) -> std::io::Result<()>
     let until = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
     };
-    let router = routes::router(context).into_make_service_with_connect_info::<Peer>();
+    let router = routes::router(context).layer(from_fn(name_caller)).into_make_service_with_connect_info::<Peer>();
     axum::serve(bound, router).with_graceful_shutdown(until).await
+}
+
+/// Whatever comes by the socket is asked by the process at its other end.
+async fn name_caller(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(Asker { peer: Some(peer), via: "unix" });
+    next.run(request).await
 }
 
 fn health(context: &Context) -> Health {

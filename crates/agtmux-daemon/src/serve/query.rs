@@ -38,7 +38,8 @@ impl IntoResponse for Refusal {
             | ErrorCode::StateChanged
             | ErrorCode::SnapshotExpired
             | ErrorCode::Precondition => StatusCode::CONFLICT,
-            ErrorCode::CallerIsAgent => StatusCode::FORBIDDEN,
+            ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+            ErrorCode::CallerIsAgent | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
             ErrorCode::TmuxNotInstalled | ErrorCode::SubprocessFailed | ErrorCode::SendFailed | ErrorCode::Unknown => {
                 StatusCode::BAD_GATEWAY
             }

@@ -41,6 +41,7 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(super::explain::get_explain))
         .routes(routes!(super::explain::get_history))
         .routes(routes!(super::explain::get_past_events))
+        .routes(routes!(super::web::login::post_link))
         .routes(routes!(super::actions::take_snapshot))
         .routes(routes!(super::actions::send))
         .routes(routes!(super::actions::respond))

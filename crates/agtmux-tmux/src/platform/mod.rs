@@ -9,6 +9,7 @@ mod portable;
 mod process;
 mod signals;
 mod strike;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod tty;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 pub use process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
 pub use signals::{Signal, Signals, Token};
 pub use strike::strike;
+pub use tcp::tcp_peer;
 pub use tty::unread_input;
 
 /// Watches terminals, processes, files and directories, and says so through the [`Signals`] it was opened with.

@@ -19,6 +19,7 @@ pub(crate) mod send;
 pub(crate) mod setup;
 pub(crate) mod status;
 pub(crate) mod watch;
+pub(crate) mod web;
 mod welcome;
 
 use std::future::Future;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::History(args)) => block_on(history::run(args)),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Daemon(command)) => daemon::run(command),
+        Some(Command::Web(command)) => block_on(web::run(command)),
         Some(Command::Config(command)) => config::run(command),
         Some(Command::Setup(args)) => setup::run(&args),
         Some(Command::Run(args)) => run::run(&args),

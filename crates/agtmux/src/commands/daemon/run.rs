@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use agtmux_api::config::Config;
+use agtmux_api::config::{Config, Listen};
 use agtmux_api::paths::Paths;
 use agtmux_daemon::{DaemonError, LogTo, RunOptions};
 use clap::Args;
@@ -14,6 +14,12 @@ pub(crate) struct RunArgs {
     /// For whoever starts it in the background: own session, log file, word of readiness on stdout
     #[arg(long, hide = true)]
     detached: bool,
+    /// Also let browsers and scripts in, with a token, on this address of this machine
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<Listen>,
+    /// Listen on an address that other machines can reach, although nothing is encrypted
+    #[arg(long, requires = "listen")]
+    i_know: bool,
 }
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, CliError> {
@@ -22,7 +28,14 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, CliError> {
         let _ = rustix::process::setsid();
     }
     let paths = Paths::from_env()?;
-    let config = Config::load(&paths.config)?;
+    let mut config = Config::load(&paths.config)?;
+    if let Some(listen) = args.listen {
+        config.web.listen = listen;
+        config.web.i_know |= args.i_know;
+        if let Some(fault) = config.web.fault() {
+            return Err(CliError::new(Exit::Usage, Message::new(fault).hint("agtmux daemon run --listen 127.0.0.1:7777")));
+        }
+    }
     let log_to = if args.detached { LogTo::File } else { LogTo::Stderr };
     let on_ready = move || {
         if args.detached {

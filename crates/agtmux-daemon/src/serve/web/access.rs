@@ -1,0 +1,118 @@
+//! What every request that comes over TCP has to pass.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use agtmux_api::WEB_HEADER;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_tmux::platform;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::login::COOKIE;
+use super::{Access, Door};
+use crate::actions::Asker;
+use crate::serve::Peer;
+use crate::serve::query::Refusal;
+
+/// On every answer: nothing from elsewhere is loaded, nothing of ours is framed, guessed at or told to others.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+pub(super) async fn check(
+    State(door): State<Arc<Door>>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match admitted(&door, &request) {
+        Ok(()) => {
+            let asker = Asker { peer: peer(&request, door.address(), from), via: "tcp" };
+            request.extensions_mut().insert(asker);
+            next.run(request).await
+        }
+        Err(error) => Refusal(error).into_response(),
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn admitted(door: &Door, request: &Request) -> Result<(), ApiError> {
+    let text = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("not text"));
+    let host = text(header::HOST).unwrap_or_default();
+    let asked = request.uri().authority().map_or(host, |authority| authority.as_str());
+    if !door.is_host(host) || !door.is_host(asked) || request.headers().get_all(header::HOST).iter().count() != 1 {
+        return Err(forbidden("this is not a name of this server", "use the address that `agtmux web url` prints"));
+    }
+    if text(header::ORIGIN).is_some_and(|origin| !door.is_origin(origin)) {
+        return Err(forbidden("a page from elsewhere may not ask", "open the address that `agtmux web url` prints"));
+    }
+    let elsewhere = |site: &str| !matches!(site, "same-origin" | "none");
+    let enters = request.uri().path().starts_with("/login/");
+    if !enters && text(HeaderName::from_static("sec-fetch-site")).is_some_and(elsewhere) {
+        return Err(forbidden("a page from elsewhere may not ask", "open the address that `agtmux web url` prints"));
+    }
+    if enters && request.method() == Method::GET {
+        return Ok(());
+    }
+    let Some(access) = access(door, request) else {
+        let error = ApiError::new(ErrorCode::Unauthorized, "you are not let in");
+        return Err(error.with_hint("agtmux web url   (a link for a browser; scripts use a bearer token)"));
+    };
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(());
+    }
+    may_change(access, request)
+}
+
+/// A form of a page elsewhere can send neither that header nor JSON.
+fn may_change(access: Access, request: &Request) -> Result<(), ApiError> {
+    let json = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let json = json.and_then(|kind| kind.split(';').next()).is_some_and(|kind| kind.trim() == "application/json");
+    if !json || !request.headers().contains_key(WEB_HEADER) {
+        return Err(forbidden(
+            "what changes something has to be JSON and to say that it is meant",
+            format!("send content-type: application/json and {WEB_HEADER}: 1"),
+        ));
+    }
+    match access {
+        Access::Full => Ok(()),
+        Access::ReadOnly => Err(forbidden("you may only look", "agtmux web url   (without --read-only)")),
+    }
+}
+
+fn access(door: &Door, request: &Request) -> Option<Access> {
+    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    if let Some(given) = text(header::AUTHORIZATION) {
+        return door.by_token(given.strip_prefix("Bearer ")?.trim());
+    }
+    let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    door.by_session(pairs.find(|(name, _)| *name == COOKIE)?.1)
+}
+
+/// Which process it is that asks for something to be done: an agent may know the token as well.
+fn peer(request: &Request, server: SocketAddr, client: SocketAddr) -> Option<Peer> {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return None;
+    }
+    let pid = platform::tcp_peer(client, server)?;
+    Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) })
+}
+
+fn forbidden(message: &str, hint: impl Into<String>) -> ApiError {
+    ApiError::new(ErrorCode::Forbidden, message).with_hint(hint)
+}

@@ -1,0 +1,102 @@
+"use strict";
+// Everything that is shown goes in as text. One tab at a time listens to the daemon and passes on what it hears:
+// a browser opens six connections to a host, whatever the number of tabs.
+
+const agents = new Map();
+const order = ["waiting_approval", "waiting_input", "error", "running", "completed", "idle", "unknown"];
+const channel = new BroadcastChannel("agtmux");
+let connected = false;
+
+const key = (identity) => JSON.stringify([identity.target, identity.server, identity.pane_id]);
+
+function take(message) {
+  if (message.type === "all") {
+    agents.clear();
+    for (const item of message.items) agents.set(key(item.identity), item);
+  } else if (message.type === "remove") {
+    agents.delete(key(message.item.identity));
+  } else if (message.type === "upsert") {
+    if (message.item.agent_type === null) agents.delete(key(message.item.identity));
+    else agents.set(key(message.item.identity), message.item);
+  }
+  if (message.type === "lost") connected = false;
+  else connected = true;
+  draw();
+}
+
+function since(at) {
+  if (!at) return "";
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(at)) / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3600)} h`;
+}
+
+function cell(row, text, name) {
+  const td = row.insertCell();
+  td.textContent = text ?? "";
+  if (name) td.className = name;
+}
+
+function draw() {
+  const body = document.getElementById("agents");
+  const items = [...agents.values()].sort((a, b) =>
+    order.indexOf(a.state) - order.indexOf(b.state) || key(a.identity).localeCompare(key(b.identity)));
+  body.replaceChildren();
+  for (const item of items) {
+    const row = body.insertRow();
+    const state = order.includes(item.state) ? item.state : "unknown";
+    cell(row, item.reason_code ? `${state} (${item.reason_code})` : state, `state ${state}`);
+    cell(row, item.agent_type);
+    const { target, server, session_name, window_id, pane_id } = item.identity;
+    cell(row, `${target}@${server} ${session_name}:${window_id} ${pane_id}`);
+    cell(row, since(item.since));
+    cell(row, item.dialog ? item.dialog.question : "");
+  }
+  document.getElementById("empty").hidden = items.length > 0 || !connected;
+  body.classList.toggle("stale", !connected);
+  const waiting = items.filter((item) => item.needs_action).length;
+  document.getElementById("summary").textContent = connected
+    ? `${items.length} agents, ${waiting} waiting for you`
+    : "the daemon does not answer; trying again";
+}
+
+async function everything() {
+  const answer = await fetch("/v1/panes");
+  if (!answer.ok) throw new Error(String(answer.status));
+  return (await answer.json()).items;
+}
+
+function tell(message) {
+  take(message);
+  channel.postMessage(message);
+}
+
+function listen() {
+  const source = new EventSource("/v1/events");
+  source.onopen = async () => {
+    try { tell({ type: "all", items: await everything() }); } catch { tell({ type: "lost" }); }
+  };
+  source.onerror = () => tell({ type: "lost" });
+  const pass = (type) => (event) => {
+    const { item } = JSON.parse(event.data);
+    if (item) tell({ type, item });
+  };
+  source.addEventListener("snapshot", pass("upsert"));
+  source.addEventListener("upsert", pass("upsert"));
+  source.addEventListener("remove", pass("remove"));
+  source.addEventListener("reset", async () => {
+    try { tell({ type: "all", items: await everything() }); } catch { tell({ type: "lost" }); }
+  });
+  channel.addEventListener("message", (event) => {
+    if (event.data.type === "new") channel.postMessage({ type: "all", items: [...agents.values()] });
+  });
+  return new Promise(() => {});
+}
+
+channel.addEventListener("message", (event) => {
+  if (event.data.type !== "new") take(event.data);
+});
+channel.postMessage({ type: "new" });
+navigator.locks.request("agtmux-listener", listen);
+setInterval(draw, 10000);

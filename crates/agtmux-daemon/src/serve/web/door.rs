@@ -1,0 +1,160 @@
+//! Who is let in.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::tokens::{Tokens, fresh};
+
+/// A link is for the one who has just asked for it.
+const LINK_FOR: Duration = Duration::from_secs(120);
+/// A browser that was let in comes back for this long.
+const SESSION_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Nobody opens more links or browsers at a time.
+const MOST: usize = 256;
+
+/// What one who was let in may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Full,
+    ReadOnly,
+}
+
+#[derive(Debug)]
+pub(crate) struct Door {
+    address: SocketAddr,
+    tokens: Tokens,
+    hosts: Vec<String>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    links: HashMap<String, (Access, Instant)>,
+    sessions: HashMap<String, (Access, Instant)>,
+}
+
+impl Door {
+    /// `more` are names under which a proxy of the user's is known.
+    pub(super) fn new(address: SocketAddr, tokens: Tokens, more: &[String]) -> Self {
+        let port = address.port();
+        let ours = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
+        let hosts = ours.into_iter().chain([address.to_string()]).chain(more.iter().map(|host| host.to_lowercase()));
+        Self { address, tokens, hosts: hosts.collect(), open: Mutex::default() }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A name that a page elsewhere has made to lead here is not one of ours.
+    pub(super) fn is_host(&self, host: &str) -> bool {
+        self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
+    }
+
+    /// Whether a page from there may ask anything.
+    pub(super) fn is_origin(&self, origin: &str) -> bool {
+        let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(|host| self.is_host(host))
+    }
+
+    pub(super) fn by_token(&self, token: &str) -> Option<Access> {
+        self.tokens.access(token)
+    }
+
+    pub(super) fn by_session(&self, session: &str) -> Option<Access> {
+        // A random key in a map: what looking it up tells about others is nothing that can be guessed from.
+        let mut open = self.open();
+        open.forget_old();
+        open.sessions.get(session).map(|(access, _)| *access)
+    }
+
+    /// A code that lets one browser in, once.
+    pub(super) fn link(&self, access: Access) -> String {
+        let code = fresh();
+        let mut open = self.open();
+        open.forget_old();
+        put(&mut open.links, code.clone(), (access, Instant::now() + LINK_FOR));
+        code
+    }
+
+    /// The session that the code is good for.
+    pub(super) fn redeem(&self, code: &str) -> Option<String> {
+        let mut open = self.open();
+        open.forget_old();
+        let (access, _) = open.links.remove(code)?;
+        let session = fresh();
+        put(&mut open.sessions, session.clone(), (access, Instant::now() + SESSION_FOR));
+        Some(session)
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn forget_old(&mut self) {
+        let now = Instant::now();
+        self.links.retain(|_, (_, until)| *until > now);
+        self.sessions.retain(|_, (_, until)| *until > now);
+    }
+}
+
+/// The one that would end first makes room.
+fn put(into: &mut HashMap<String, (Access, Instant)>, key: String, value: (Access, Instant)) {
+    if into.len() >= MOST
+        && let Some(oldest) = into.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone())
+    {
+        into.remove(&oldest);
+    }
+    into.insert(key, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn door() -> Door {
+        let dir = tempfile::tempdir().expect("a directory");
+        let tokens = Tokens::in_dir(dir.path()).expect("made");
+        Door::new("127.0.0.1:7777".parse().expect("an address"), tokens, &["agents.example".into()])
+    }
+
+    #[test]
+    fn only_our_own_names_are_hosts_and_origins() {
+        let door = door();
+        for host in ["127.0.0.1:7777", "localhost:7777", "LOCALHOST:7777", "[::1]:7777", "agents.example"] {
+            assert!(door.is_host(host), "{host}");
+            assert!(door.is_origin(&format!("http://{host}")), "{host}");
+        }
+        for host in ["", "127.0.0.1", "localhost", "localhost:80", "evil.com", "localhost.evil:7777", "0.0.0.0:7777"] {
+            assert!(!door.is_host(host), "{host}");
+        }
+        for origin in ["null", "", "http://evil.com", "localhost:7777", "ftp://localhost:7777", "http://localhost:7777.evil"] {
+            assert!(!door.is_origin(origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_good_for_one_browser() {
+        let door = door();
+        let code = door.link(Access::ReadOnly);
+        let session = door.redeem(&code).expect("good");
+        assert_eq!(door.redeem(&code), None);
+        assert_eq!(door.by_session(&session), Some(Access::ReadOnly));
+        assert_eq!(door.by_session(&code), None);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let door = door();
+        let first = door.link(Access::Full);
+        for _ in 0..MOST {
+            door.link(Access::Full);
+        }
+        assert_eq!(door.redeem(&first), None);
+        assert_eq!(door.open().links.len(), MOST);
+    }
+}

@@ -1,0 +1,48 @@
+//! The way in for a browser: a link that works once.
+
+use std::sync::Arc;
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{WebLink, WebLinkRequest};
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+use super::{Access, Door};
+use crate::actions::Asker;
+use crate::serve::Context;
+use crate::serve::query::Refusal;
+
+pub(super) const COOKIE: &str = "agtmux";
+
+/// Makes a link that lets one browser in, once, within two minutes. Only over the unix socket.
+#[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
+    (status = 200, body = WebLink), (status = 403, body = ApiError), (status = 409, body = ApiError)))]
+pub(crate) async fn post_link(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    Json(request): Json<WebLinkRequest>,
+) -> Result<Json<WebLink>, Refusal> {
+    if asker.via != "unix" {
+        let error = ApiError::new(ErrorCode::Forbidden, "links are made on the machine itself");
+        return Err(error.with_hint("agtmux web url").into());
+    }
+    let Some(door) = &context.door else {
+        let error = ApiError::new(ErrorCode::Precondition, "the daemon listens on no port");
+        return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
+    };
+    let code = door.link(if request.read_only { Access::ReadOnly } else { Access::Full });
+    let url = format!("http://{}/login/{code}", door.address());
+    Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
+}
+
+pub(super) async fn enter(State(door): State<Arc<Door>>, Path(code): Path<String>) -> Response {
+    let Some(session) = door.redeem(&code) else {
+        let error = ApiError::new(ErrorCode::Unauthorized, "this link was used, or is older than two minutes");
+        return Refusal(error.with_hint("agtmux web url")).into_response();
+    };
+    let cookie = format!("{COOKIE}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800");
+    (StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response()
+}

@@ -1,0 +1,21 @@
+//! The status page. What it shows comes from the API; nothing of it is put together here.
+
+use axum::Router;
+use axum::http::header;
+use axum::response::IntoResponse;
+use axum::routing::get;
+
+const INDEX: &str = include_str!("assets/index.html");
+const SCRIPT: &str = include_str!("assets/app.js");
+const STYLE: &str = include_str!("assets/style.css");
+
+pub(super) fn add_to(router: Router) -> Router {
+    router
+        .route("/", get(|| asset("text/html; charset=utf-8", INDEX)))
+        .route("/app.js", get(|| asset("text/javascript; charset=utf-8", SCRIPT)))
+        .route("/style.css", get(|| asset("text/css; charset=utf-8", STYLE)))
+}
+
+async fn asset(kind: &'static str, text: &'static str) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, kind)], text)
+}

@@ -1,0 +1,75 @@
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+
+/// The process of ours at this end of a connection within this machine. None where the system does not tell.
+pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let inode = ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
+        let text = fs::read_to_string(table).ok()?;
+        text.lines().skip(1).find_map(|line| inode_of(line, local, remote))
+    })?;
+    owner(inode)
+}
+
+/// `sl local remote state queues timer retransmits uid timeout inode …`
+fn inode_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
+    let mut fields = line.split_ascii_whitespace().skip(1);
+    let (here, there) = (address(fields.next()?)?, address(fields.next()?)?);
+    let same = |one: SocketAddr, other: SocketAddr| one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port();
+    (same(here, local) && same(there, remote)).then(|| fields.nth(6)?.parse().ok())?
+}
+
+/// An address in the kernel's hexadecimal: words of four bytes in the machine's order, and the port.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+    let ip: IpAddr = match ip.len() {
+        8 => IpAddr::from(word(0)?),
+        32 => {
+            let mut bytes = [0; 16];
+            for n in 0..4 {
+                bytes[n * 4..n * 4 + 4].copy_from_slice(&word(n * 8)?);
+            }
+            IpAddr::from(bytes)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+fn owner(inode: u64) -> Option<u32> {
+    let name = format!("socket:[{inode}]");
+    let us = rustix::process::geteuid().as_raw();
+    let processes = fs::read_dir("/proc").ok()?.flatten();
+    let ours = processes.filter(|entry| entry.metadata().is_ok_and(|metadata| metadata.uid() == us));
+    ours.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(|pid: &u32| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let holds = |file: fs::DirEntry| fs::read_link(file.path()).is_ok_and(|link| link.as_os_str() == name.as_str());
+        files.into_iter().any(holds)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn our_own_end_is_found() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let there = listener.local_addr().expect("an address");
+            let stream = TcpStream::connect(there).expect("connected");
+            let here = stream.local_addr().expect("an address");
+            assert_eq!(tcp_peer(here, there), Some(std::process::id()), "{address}");
+            drop(stream);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_is_not_there_has_no_owner() {
+        let nobody = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!(tcp_peer(nobody(1), nobody(2)), None);
+    }
+}
