@@ -1,6 +1,7 @@
 //! The daemon: observers bring evidence in, the engine decides, the store keeps it, the server tells everyone.
 
 mod actions;
+mod bridge;
 mod clock;
 mod engine;
 mod lock;

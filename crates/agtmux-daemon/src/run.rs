@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::actions::Actions;
+use crate::bridge::Bridge;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::observe::{Discovery, Lookout, Manifests};
@@ -127,6 +128,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         None => None,
     };
     let (stopping, is_stopping) = watch::channel(false);
+    let bridge =
+        Bridge::start(shared.clone(), handle.clone(), actions.clone(), store.clone(), clock, is_stopping.clone());
     let context = Context {
         shared,
         engine: handle.clone(),
@@ -134,6 +137,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         store_error,
         discovery: discovery.clone(),
         actions,
+        bridge,
         door: port.as_ref().map(Port::door),
         socket: paths.socket.clone(),
         started_at: Timestamp::now(),

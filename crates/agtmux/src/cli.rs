@@ -3,7 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status, watch, web,
+    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status,
+    watch, web,
 };
 
 const EXIT_CODES: &str = "\

@@ -125,7 +125,10 @@ impl std::str::FromStr for Listen {
     fn from_str(s: &str) -> Result<Self, String> {
         match s {
             "" => Ok(Self(None)),
-            _ => s.parse().map(|address| Self(Some(address))).map_err(|_| format!("'{s}' is no address; write it like 127.0.0.1:7777")),
+            _ => s
+                .parse()
+                .map(|address| Self(Some(address)))
+                .map_err(|_| format!("'{s}' is no address; write it like 127.0.0.1:7777")),
         }
     }
 }

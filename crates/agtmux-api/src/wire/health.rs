@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,16 @@ pub struct Health {
     pub store: StoreHealth,
     pub servers: Vec<ServerHealth>,
     pub target_errors: Vec<TargetError>,
+    /// The parts of the daemon by name, such as `tmux_bridge` and `commander_availability`.
+    pub components: BTreeMap<String, Component>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct Component {
+    /// `ok` or `degraded`.
+    pub status: String,
+    /// In words.
+    pub detail: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

@@ -2,6 +2,7 @@
 
 mod action;
 mod adapters;
+mod bridge;
 mod event;
 mod explain;
 mod health;
@@ -18,9 +19,10 @@ pub use action::{
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
 };
+pub use bridge::{Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer, HookIn};
 pub use event::{EventKind, Item, WatchEvent};
 pub use explain::{Candidate, Explanation, History, PastEvent, PastEvents, PastState};
-pub use health::{Health, ServerHealth, StoreHealth};
+pub use health::{Component, Health, ServerHealth, StoreHealth};
 pub use ingest::{EventIn, Receipt, ReceiptStatus};
 pub use items::{
     DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, WindowIdentity,

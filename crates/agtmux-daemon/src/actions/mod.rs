@@ -16,6 +16,7 @@ mod sender;
 mod snapshots;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agtmux_api::config::Config;
 
@@ -50,6 +51,15 @@ impl Actions {
     pub(crate) fn new(engine: EngineHandle, discovery: Discovery, store: Arc<Store>, clock: Clock) -> Self {
         let (panes, requests, snapshots) = (Locks::default(), Locks::default(), Snapshots::default());
         Self(Arc::new(Inner { engine, discovery, store, clock, panes, requests, snapshots }))
+    }
+
+    /// Whether what was typed is kept.
+    pub(crate) fn keeps_texts(&self) -> bool {
+        self.config().audit.store_text
+    }
+
+    pub(crate) fn health_check_interval(&self) -> Duration {
+        self.config().tmux_bridge.health_check_interval.0
     }
 
     fn config(&self) -> &Config {

@@ -302,7 +302,7 @@ fn made_here(at: Timestamp, now: Timestamp) -> OrderKey {
 }
 
 /// The same for the same session of the same kind of agent, wherever it runs.
-fn agent_id(agent_type: &AgentType, session: &str) -> String {
+pub(crate) fn agent_id(agent_type: &AgentType, session: &str) -> String {
     let name = format!("{agent_type}/{session}");
     Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).simple().to_string()
 }

@@ -33,7 +33,7 @@ use crate::recorder::Recorder;
 use crate::shared::Shared;
 use crate::store::{Change, Remembered, Store, StoreError};
 use adapters::Memories;
-pub(crate) use adapters::{Filed, FiledEntry};
+pub(crate) use adapters::{Filed, FiledEntry, agent_id};
 pub(crate) use explain::refusal;
 pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};

@@ -5,15 +5,15 @@ use agtmux_api::wire::{
     ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction, KillReport,
     Output, OutputAction, PaneHealth, RespondAction, SendAction, SendReport, Snapshot, SnapshotAction,
 };
-use axum::{Extension, Json};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, State};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
-use super::query::Refusal;
 use super::Context;
+use super::query::Refusal;
 use crate::actions::Asker;
 
 /// A text of a megabyte may need four in JSON.

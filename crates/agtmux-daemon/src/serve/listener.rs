@@ -52,10 +52,10 @@ impl axum::extract::connect_info::Connected<axum::serve::IncomingStream<'_, Boun
 }
 
 impl axum::serve::Listener for Bound {
-    type Io = Guarded;
+    type Io = Guarded<UnixStream>;
     type Addr = Peer;
 
-    async fn accept(&mut self) -> (Guarded, Peer) {
+    async fn accept(&mut self) -> (Guarded<UnixStream>, Peer) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => match peer(&stream) {
@@ -63,9 +63,7 @@ impl axum::serve::Listener for Bound {
                     None => tracing::warn!("refused a connection of another user"),
                 },
                 Err(error) => {
-                    // Out of file descriptors, mostly: it gets better when somebody leaves.
-                    tracing::warn!(%error, "could not accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    wait_for_room(&error).await;
                 }
             }
         }
@@ -76,6 +74,12 @@ impl axum::serve::Listener for Bound {
     }
 }
 
+/// Out of file descriptors, mostly: it gets better when somebody leaves.
+pub(super) async fn wait_for_room(error: &io::Error) {
+    tracing::warn!(%error, "could not accept a connection");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
 /// None for another user.
 fn peer(stream: &UnixStream) -> Option<Peer> {
     let peer = stream.peer_cred().ok().filter(|peer| peer.uid() == rustix::process::geteuid().as_raw())?;
@@ -83,13 +87,13 @@ fn peer(stream: &UnixStream) -> Option<Peer> {
 }
 
 /// A connection that breaks when its other end stops reading.
-pub(crate) struct Guarded {
-    stream: UnixStream,
+pub(crate) struct Guarded<S> {
+    stream: S,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Guarded {
-    fn new(stream: UnixStream) -> Self {
+impl<S> Guarded<S> {
+    pub(super) fn new(stream: S) -> Self {
         Self { stream, stalled: None }
     }
 
@@ -106,13 +110,13 @@ impl Guarded {
     }
 }
 
-impl AsyncRead for Guarded {
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Guarded {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.judge(cx, progress)

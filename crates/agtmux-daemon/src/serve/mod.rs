@@ -2,6 +2,7 @@
 
 mod actions;
 mod adapters;
+mod bridge;
 mod events;
 mod explain;
 mod ingest;
@@ -10,10 +11,11 @@ mod query;
 mod routes;
 pub(crate) mod web;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agtmux_api::wire::{Health, ServerHealth, StoreHealth};
+use agtmux_api::wire::{Component, Health, ServerHealth, StoreHealth};
 use agtmux_api::{API_VERSION, SCHEMA_VERSION, VERSION};
 use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{Next, from_fn};
@@ -22,6 +24,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 
 use crate::actions::{Actions, Asker};
+use crate::bridge::Bridge;
 use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
@@ -40,6 +43,7 @@ pub(crate) struct Context {
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
     pub(crate) actions: Actions,
+    pub(crate) bridge: Bridge,
     /// Where a browser comes in, if it may.
     pub(crate) door: Option<Arc<web::Door>>,
     pub(crate) socket: PathBuf,
@@ -86,5 +90,16 @@ fn health(context: &Context) -> Health {
         },
         servers,
         target_errors: inner.view.errors().to_vec(),
+        components: components(context, well),
     }
+}
+
+fn components(context: &Context, well: bool) -> BTreeMap<String, Component> {
+    let (tracked, available) = context.bridge.tally();
+    let status = |well: bool| if well { "ok" } else { "degraded" }.to_owned();
+    let bridge =
+        Component { status: status(well), detail: format!("{} tmux servers", context.discovery.servers().len()) };
+    let detail = format!("{available} of {tracked} agents can be reached");
+    let availability = Component { status: status(available == tracked), detail };
+    BTreeMap::from([("tmux_bridge".into(), bridge), ("commander_availability".into(), availability)])
 }

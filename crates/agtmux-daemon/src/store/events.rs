@@ -180,13 +180,14 @@ pub(super) fn purge(
 
 /// In this order: what a replay from the oldest checkpoint that is left will read is kept, and so is what tells how a
 /// living agent came to its state.
-const PURGES: [&str; 9] = [
+const PURGES: [&str; 10] = [
     "DELETE FROM events WHERE ingested_at < ?1",
     "DELETE FROM checkpoints WHERE at < ?1 AND n < (SELECT max(n) FROM checkpoints)",
     "DELETE FROM observations WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)",
     "DELETE FROM transitions WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)
      AND seq NOT IN (SELECT max(t.seq) FROM transitions t JOIN states s ON s.runtime_id = t.runtime_id GROUP BY t.runtime_id)",
     "DELETE FROM actions WHERE at < ?1",
+    "DELETE FROM turns WHERE at < ?1",
     "DELETE FROM action_snapshots WHERE expires_at < ?1",
     "DELETE FROM runtimes WHERE ended_at < ?1",
     "DELETE FROM agents WHERE updated_at < ?1

@@ -1,6 +1,7 @@
 //! What survives a crash. One thread writes; a batch is there whole or not at all.
 
 pub(crate) mod actions;
+pub(crate) mod agents;
 pub(crate) mod events;
 pub(crate) mod log;
 mod memories;
@@ -24,6 +25,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 pub(crate) use actions::{ActionRow, SnapshotRow};
+pub(crate) use agents::{SeenAgent, TurnRow};
 pub(crate) use events::EventRow;
 pub(crate) use log::Logged;
 pub use open::StoreError;

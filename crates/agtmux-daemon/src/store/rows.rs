@@ -16,6 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::Remembered;
 use super::actions::{self, ActionRow, SnapshotRow};
+use super::agents::{self, SeenAgent, TurnRow};
 use super::events::{self, EventRow};
 use super::log::{self, Logged};
 use super::memories;
@@ -73,6 +74,9 @@ pub(crate) enum Change {
     },
     PutSnapshot(Box<SnapshotRow>),
     PutAction(Box<ActionRow>),
+    PutTurn(Box<TurnRow>),
+    /// An agent that told of itself, wherever it is.
+    SeeAgent(Box<SeenAgent>),
     Log(Box<Logged>),
     Checkpoint {
         n: u64,
@@ -175,6 +179,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
         Change::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
         Change::PutSnapshot(row) => actions::put_snapshot(tx, row)?,
         Change::PutAction(row) => actions::put(tx, row)?,
+        Change::PutTurn(row) => agents::put_turn(tx, row)?,
+        Change::SeeAgent(seen) => agents::see(tx, seen)?,
         Change::Log(logged) => log::write(tx, logged)?,
         Change::Checkpoint { n, at, engine, after_loss } => {
             log::write_checkpoint(tx, *n, *at, engine, *after_loss)?;

@@ -211,7 +211,22 @@ CREATE INDEX actions_by_age ON actions (at);
 CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
 ";
 
-const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS)];
+/// Who said something, and to what end.
+const TURNS: &str = "
+CREATE TABLE turns (
+    turn_id  TEXT PRIMARY KEY,
+    agent_id TEXT NOT NULL,
+    actor    TEXT NOT NULL CHECK (actor IN ('USER', 'AGENT')),
+    intent   TEXT NOT NULL,
+    text     TEXT,
+    at       INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX turns_of_agent ON turns (agent_id, at);
+CREATE INDEX turns_by_age ON turns (at);
+";
+
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(TURNS)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

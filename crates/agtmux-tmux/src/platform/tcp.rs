@@ -15,7 +15,9 @@ pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
 fn inode_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<u64> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let (here, there) = (address(fields.next()?)?, address(fields.next()?)?);
-    let same = |one: SocketAddr, other: SocketAddr| one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port();
+    let same = |one: SocketAddr, other: SocketAddr| {
+        one.ip().to_canonical() == other.ip().to_canonical() && one.port() == other.port()
+    };
     (same(here, local) && same(there, remote)).then(|| fields.nth(6)?.parse().ok())?
 }
 

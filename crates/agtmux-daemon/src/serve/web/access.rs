@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::login::COOKIE;
-use super::{Access, Door};
+use super::{Access, Client, Door};
 use crate::actions::Asker;
 use crate::serve::Peer;
 use crate::serve::query::Refusal;
@@ -31,7 +31,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
 
 pub(super) async fn check(
     State(door): State<Arc<Door>>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    ConnectInfo(Client(from)): ConnectInfo<Client>,
     mut request: Request,
     next: Next,
 ) -> Response {

@@ -132,7 +132,9 @@ mod tests {
         for host in ["", "127.0.0.1", "localhost", "localhost:80", "evil.com", "localhost.evil:7777", "0.0.0.0:7777"] {
             assert!(!door.is_host(host), "{host}");
         }
-        for origin in ["null", "", "http://evil.com", "localhost:7777", "ftp://localhost:7777", "http://localhost:7777.evil"] {
+        for origin in
+            ["null", "", "http://evil.com", "localhost:7777", "ftp://localhost:7777", "http://localhost:7777.evil"]
+        {
             assert!(!door.is_origin(origin), "{origin}");
         }
     }

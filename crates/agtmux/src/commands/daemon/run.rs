@@ -33,7 +33,10 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, CliError> {
         config.web.listen = listen;
         config.web.i_know |= args.i_know;
         if let Some(fault) = config.web.fault() {
-            return Err(CliError::new(Exit::Usage, Message::new(fault).hint("agtmux daemon run --listen 127.0.0.1:7777")));
+            return Err(CliError::new(
+                Exit::Usage,
+                Message::new(fault).hint("agtmux daemon run --listen 127.0.0.1:7777"),
+            ));
         }
     }
     let log_to = if args.detached { LogTo::File } else { LogTo::Stderr };

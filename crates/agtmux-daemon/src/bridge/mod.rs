@@ -1,0 +1,106 @@
+//! What dashboards of the tmux-bridge kind follow: sessions, their states in that document's words, turns, and whether an
+//! agent can be reached. All of it is a rendering of what everyone else sees; nothing is decided here.
+
+mod availability;
+mod ring;
+mod tracker;
+mod turns;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agtmux_core::state::State;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::actions::Actions;
+use crate::clock::Clock;
+use crate::engine::EngineHandle;
+use crate::shared::Shared;
+use crate::store::Store;
+
+pub(crate) use ring::{Kind, Passed, Ring};
+pub(crate) use turns::{Actor, Intent, Turn};
+pub(crate) use words::word;
+
+#[derive(Clone)]
+pub(crate) struct Bridge(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    engine: EngineHandle,
+    actions: Actions,
+    store: Arc<Store>,
+    clock: Clock,
+    ring: Ring,
+    agents: Mutex<HashMap<String, Tracked>>,
+}
+
+/// One agent that lives in a pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tracked {
+    runtime_id: String,
+    state: Option<State>,
+    /// The word that was told last; it differs from the state's for a moment after a prompt.
+    told: Option<&'static str>,
+    available: Option<bool>,
+    /// The turn that the next change of state belongs to.
+    turn_id: Option<String>,
+}
+
+impl Bridge {
+    /// Begins with those that are there: what existed before is no news.
+    pub(crate) fn start(
+        shared: Arc<Shared>,
+        engine: EngineHandle,
+        actions: Actions,
+        store: Arc<Store>,
+        clock: Clock,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        let ring = Ring::new(clock.now());
+        let bridge = Self(Arc::new(Inner { shared, engine, actions, store, clock, ring, agents: Mutex::default() }));
+        tokio::spawn(tracker::run(bridge.clone(), stopping.clone()));
+        tokio::spawn(availability::run(bridge.clone(), stopping));
+        bridge
+    }
+
+    pub(crate) fn ring(&self) -> &Ring {
+        &self.0.ring
+    }
+
+    /// The runtime in which this agent lives now.
+    pub(crate) fn runtime_of(&self, agent_id: &str) -> Option<String> {
+        self.agents().get(agent_id).map(|agent| agent.runtime_id.clone())
+    }
+
+    pub(crate) fn state_of(&self, agent_id: &str) -> Option<State> {
+        self.agents().get(agent_id).and_then(|agent| agent.state)
+    }
+
+    /// How many agents are tracked, and how many of them can be reached.
+    pub(crate) fn tally(&self) -> (u32, u32) {
+        let agents = self.agents();
+        let available = agents.values().filter(|agent| agent.available == Some(true)).count();
+        (count(agents.len()), count(available))
+    }
+
+    fn agents(&self) -> MutexGuard<'_, HashMap<String, Tracked>> {
+        self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, kind: Kind, agent_id: &str, mut data: Value) {
+        let now: Timestamp = self.0.clock.now();
+        if let Some(fields) = data.as_object_mut() {
+            fields.insert("agent_id".into(), json!(agent_id));
+            fields.insert("timestamp".into(), json!(now));
+        }
+        self.0.ring.publish(kind, agent_id, &data);
+    }
+}
+
+fn count(of: usize) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,122 @@
+//! The last events, for readers that come back.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+
+const KEPT: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    StateChanged,
+    TurnCreated,
+    CommanderAvailability,
+    SessionCreated,
+    SessionEnded,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::StateChanged, Self::TurnCreated, Self::CommanderAvailability, Self::SessionCreated, Self::SessionEnded];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::StateChanged => "state_changed",
+            Self::TurnCreated => "turn_created",
+            Self::CommanderAvailability => "commander_availability",
+            Self::SessionCreated => "session_created",
+            Self::SessionEnded => "session_ended",
+        }
+    }
+}
+
+/// One event as readers get it.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    pub(crate) id: u64,
+    pub(crate) kind: Kind,
+    pub(crate) agent_id: String,
+    pub(crate) frame: Bytes,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ring {
+    kept: RwLock<Kept>,
+    latest: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    events: VecDeque<Arc<Passed>>,
+    /// Everything after this number is still here.
+    complete_from: u64,
+    last: u64,
+}
+
+impl Ring {
+    /// Numbers go on from the time of the start, so that those of another life are not taken for ours.
+    pub(super) fn new(started: Timestamp) -> Self {
+        let last = u64::try_from(started.as_microsecond()).unwrap_or(0);
+        let kept = Kept { events: VecDeque::new(), complete_from: last, last };
+        Self { kept: RwLock::new(kept), latest: watch::Sender::new(last) }
+    }
+
+    pub(super) fn publish(&self, kind: Kind, agent_id: &str, data: &Value) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        kept.last += 1;
+        let id = kept.last;
+        let frame = Bytes::from(format!("id: {id}\nevent: {}\ndata: {data}\n\n", kind.as_str()));
+        kept.events.push_back(Arc::new(Passed { id, kind, agent_id: agent_id.to_owned(), frame }));
+        while kept.events.len() > KEPT {
+            kept.complete_from = kept.events.pop_front().map_or(kept.complete_from, |dropped| dropped.id);
+        }
+        drop(kept);
+        self.latest.send_replace(id);
+    }
+
+    /// What came after this number; none where some of it is gone.
+    pub(crate) fn since(&self, id: u64) -> Option<Vec<Arc<Passed>>> {
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+        if id < kept.complete_from || id > kept.last {
+            return None;
+        }
+        let from = kept.events.partition_point(|event| event.id <= id);
+        Some(kept.events.range(from..).cloned().collect())
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.kept.read().unwrap_or_else(PoisonError::into_inner).last
+    }
+
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_gets_what_it_missed_or_is_told_that_it_cannot() {
+        let ring = Ring::new(Timestamp::UNIX_EPOCH);
+        for n in 0..10 {
+            ring.publish(Kind::TurnCreated, "a", &json!({ "n": n }));
+        }
+        assert_eq!(ring.since(0).expect("all there").len(), 10);
+        assert_eq!(ring.since(7).expect("all there")[0].id, 8);
+        assert_eq!(ring.since(10).expect("all there").len(), 0);
+        assert!(ring.since(11).is_none(), "from another life");
+        for n in 0..KEPT {
+            ring.publish(Kind::TurnCreated, "a", &json!({ "n": n }));
+        }
+        assert!(ring.since(9).is_none(), "too old");
+        assert_eq!(ring.since(10).expect("all there").len(), KEPT);
+    }
+}

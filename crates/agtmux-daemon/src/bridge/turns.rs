@@ -1,0 +1,78 @@
+//! Who said something, and to what end.
+
+use agtmux_core::redact;
+use jiff::Timestamp;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{Bridge, Kind};
+use crate::store::{Change, TurnRow};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Actor {
+    User,
+    Agent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    Command,
+    Answer,
+    Completion,
+}
+
+/// What was said. Its text is kept without its secrets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn<'a> {
+    pub(crate) agent_id: &'a str,
+    pub(crate) actor: Actor,
+    pub(crate) intent: Intent,
+    pub(crate) text: &'a str,
+}
+
+impl Actor {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "USER",
+            Self::Agent => "AGENT",
+        }
+    }
+}
+
+impl Intent {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "COMMAND",
+            Self::Answer => "ANSWER",
+            Self::Completion => "COMPLETION",
+        }
+    }
+}
+
+impl Bridge {
+    /// Stores a turn and tells of it. Gives back its id.
+    pub(crate) async fn note_turn(&self, turn: Turn<'_>) -> String {
+        let turn_id = Uuid::now_v7().simple().to_string();
+        let at: Timestamp = self.0.clock.now();
+        let keeps = self.0.actions.keeps_texts();
+        let text = Some(redact::text(turn.text).into_owned()).filter(|text| keeps && !text.is_empty());
+        let row = TurnRow {
+            turn_id: turn_id.clone(),
+            agent_id: turn.agent_id.to_owned(),
+            actor: turn.actor.as_str(),
+            intent: turn.intent.as_str(),
+            text,
+            at,
+        };
+        if let Err(error) = self.0.store.commit(vec![Change::PutTurn(Box::new(row))]).await {
+            // What was said was said; health tells that nothing can be stored.
+            tracing::warn!(%error, "a turn could not be stored");
+        }
+        if let Some(agent) = self.agents().get_mut(turn.agent_id) {
+            agent.turn_id = Some(turn_id.clone());
+        }
+        let data = json!({"turn_id": turn_id, "actor": turn.actor.as_str(), "intent": turn.intent.as_str()});
+        self.tell(Kind::TurnCreated, turn.agent_id, data);
+        turn_id
+    }
+}

@@ -1,0 +1,63 @@
+//! Refusals in the words of the document.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::BridgeError;
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+#[derive(Debug)]
+pub(crate) struct Fault {
+    status: StatusCode,
+    error: BridgeError,
+}
+
+impl Fault {
+    pub(super) fn new(status: StatusCode, error_type: &str, message: impl Into<String>, hint: &str) -> Self {
+        let error = BridgeError {
+            status: "error".into(),
+            error_type: error_type.into(),
+            message: message.into(),
+            hint: Some(hint.into()),
+        };
+        Self { status, error }
+    }
+
+    pub(super) fn is_not_found(&self) -> bool {
+        self.status == StatusCode::NOT_FOUND
+    }
+
+    pub(super) fn bad(error_type: &str, message: &str, hint: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error_type, message, hint)
+    }
+}
+
+impl From<ApiError> for Fault {
+    fn from(error: ApiError) -> Self {
+        let (status, error_type) = match error.code {
+            ErrorCode::Precondition | ErrorCode::StateChanged | ErrorCode::SnapshotExpired => {
+                (StatusCode::CONFLICT, "wrong_state")
+            }
+            ErrorCode::RefNotFound | ErrorCode::RuntimeNotFound | ErrorCode::PaneNotFound | ErrorCode::RuntimeStale => {
+                (StatusCode::SERVICE_UNAVAILABLE, "pane_not_found")
+            }
+            ErrorCode::TmuxNotInstalled => (StatusCode::SERVICE_UNAVAILABLE, "tmux_not_installed"),
+            ErrorCode::NotStored => (StatusCode::SERVICE_UNAVAILABLE, "not_stored"),
+            ErrorCode::NoPaneId => (StatusCode::BAD_REQUEST, "no_pane_id"),
+            ErrorCode::BadRequest | ErrorCode::TooLarge => (StatusCode::BAD_REQUEST, "missing_text"),
+            ErrorCode::CallerIsAgent => (StatusCode::FORBIDDEN, "caller_is_agent"),
+            ErrorCode::SendFailed => (StatusCode::BAD_GATEWAY, "send_failed"),
+            ErrorCode::Timeout => (StatusCode::BAD_GATEWAY, "timeout"),
+            ErrorCode::SubprocessFailed => (StatusCode::BAD_GATEWAY, "subprocess_failed"),
+            _ => (StatusCode::BAD_GATEWAY, "unknown"),
+        };
+        let ApiError { message, hint, .. } = error;
+        Self { status, error: BridgeError { status: "error".into(), error_type: error_type.into(), message, hint } }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        (self.status, Json(self.error)).into_response()
+    }
+}

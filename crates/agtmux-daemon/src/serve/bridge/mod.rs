@@ -1,0 +1,6 @@
+//! The paths of the tmux-bridge document, with its words.
+
+mod fault;
+pub(super) mod hooks;
+pub(super) mod respond;
+pub(super) mod stream;

@@ -1,0 +1,59 @@
+//! Agents by their own sessions, wherever they live, and what was said.
+
+use std::path::Path;
+
+use agtmux_core::ids::AgentType;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+/// What a hook told of an agent. What it does not tell stays as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SeenAgent {
+    pub(crate) agent_id: String,
+    pub(crate) agent_type: AgentType,
+    pub(crate) session: String,
+    pub(crate) tmux_pane_id: Option<String>,
+    pub(crate) iterm_pane_id: Option<String>,
+    pub(crate) at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnRow {
+    pub(crate) turn_id: String,
+    pub(crate) agent_id: String,
+    pub(crate) actor: &'static str,
+    pub(crate) intent: &'static str,
+    pub(crate) text: Option<String>,
+    pub(crate) at: Timestamp,
+}
+
+pub(super) fn see(tx: &Transaction<'_>, seen: &SeenAgent) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, iterm_pane_id, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (agent_id) DO UPDATE SET tmux_pane_id = coalesce(?4, tmux_pane_id),
+                                              iterm_pane_id = coalesce(?5, iterm_pane_id), updated_at = ?6",
+    )?
+    .execute(params![
+        seen.agent_id,
+        seen.agent_type.as_str(),
+        seen.session,
+        seen.tmux_pane_id,
+        seen.iterm_pane_id,
+        seen.at.as_microsecond()
+    ])
+    .map(drop)
+}
+
+pub(super) fn put_turn(tx: &Transaction<'_>, turn: &TurnRow) -> rusqlite::Result<()> {
+    tx.prepare_cached("INSERT INTO turns (turn_id, agent_id, actor, intent, text, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![turn.turn_id, turn.agent_id, turn.actor, turn.intent, turn.text, turn.at.as_microsecond()])
+        .map(drop)
+}
+
+/// Whether this agent is known, and the pane that it was last seen in, if any.
+pub(crate) fn pane_of(path: &Path, agent_id: &str) -> rusqlite::Result<Option<Option<String>>> {
+    let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let sql = "SELECT tmux_pane_id FROM agents WHERE agent_id = ?1";
+    connection.query_row(sql, [agent_id], |row| row.get(0)).optional()
+}
