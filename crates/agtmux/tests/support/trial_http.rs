@@ -27,7 +27,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}) in {}{text}", self.head))
     }
 
-    fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
         let status = head.split(' ').nth(1)?.parse().ok()?;
