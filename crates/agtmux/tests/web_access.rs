@@ -60,7 +60,8 @@ fn without_the_right_token_nothing_is_told() {
     let cookie = format!("Cookie: agtmux={}", web.token);
     for path in PATHS {
         let get = format!("GET {path}");
-        for headers in [&[][..], &[wrong.as_str()], &[basic.as_str()], &["Authorization: Bearer "], &[cookie.as_str()]] {
+        for headers in [&[][..], &[wrong.as_str()], &[basic.as_str()], &["Authorization: Bearer "], &[cookie.as_str()]]
+        {
             assert_eq!(web.ask(&get, headers, "").status, 401, "{path} with {headers:?}");
         }
         let in_query = format!("GET {path}?token={0}&access_token={0}", web.token);
@@ -168,7 +169,14 @@ fn a_link_lets_one_browser_in_once() {
 fn there_is_nothing_but_what_is_served() {
     let world = world();
     let web = open(&world);
-    for path in ["/../etc/passwd", "/..%2f..%2fetc%2fpasswd", "//etc/passwd", "/%2e%2e/state.db", "/app.js/../web-token", "/web-token"] {
+    for path in [
+        "/../etc/passwd",
+        "/..%2f..%2fetc%2fpasswd",
+        "//etc/passwd",
+        "/%2e%2e/state.db",
+        "/app.js/../web-token",
+        "/web-token",
+    ] {
         let answer = web.ask(&format!("GET {path}"), &[&web.bearer()], "");
         assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
     }

@@ -1,7 +1,7 @@
 //! The status page. What it shows comes from the API; nothing of it is put together here.
 
 use axum::Router;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 
@@ -13,6 +13,8 @@ pub(super) fn add_to(router: Router) -> Router {
     router
         .route("/", get(|| asset("text/html; charset=utf-8", INDEX)))
         .route("/app.js", get(|| asset("text/javascript; charset=utf-8", SCRIPT)))
+        // Browsers ask for it whatever the page says.
+        .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
         .route("/style.css", get(|| asset("text/css; charset=utf-8", STYLE)))
 }
 

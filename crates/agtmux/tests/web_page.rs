@@ -1,0 +1,41 @@
+//! The status page in a real browser.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_browser.rs"]
+mod browser;
+#[path = "support/trial_http.rs"]
+mod http;
+#[path = "support/trial_web.rs"]
+mod web;
+
+use agtmux::{agtmux, world};
+use browser::Browser;
+use web::{link, open};
+
+const HOSTILE: &str = "<img src=x onerror=alert(1)><script>document.title='owned'</script>";
+
+#[test]
+fn hostile_names_are_shown_as_text_and_changes_come_by_themselves() {
+    let world = world();
+    let tmux = world.tmux("default");
+    let pane = tmux.new_session(HOSTILE, &world.stand_in("claude"));
+    open(&world);
+    let Some(browser) = Browser::start(&world) else { return };
+    browser.open(&link(&world, &[]));
+    let shown = browser.wait_for_text("agents", "claude");
+    assert!(shown.contains("onerror=alert(1)"), "{shown}");
+    let told = |state: &str| {
+        let args = ["emit", "--pane", &pane, "--source", "hook", "--event-type", state, "--dedupe-key", state];
+        assert_eq!(agtmux(&world, &args).code, Some(0));
+    };
+    told("running");
+    browser.wait_for_text("agents", "running");
+    told("waiting_input");
+    browser.wait_for_text("summary", "1 waiting for you");
+    let harmless = "return [document.title, document.querySelectorAll('tbody img, tbody script').length]";
+    assert_eq!(browser.run(harmless).to_string(), r#"["agtmux",0]"#);
+    assert_eq!(browser.complaints(), Vec::<String>::new(), "nothing of it was even tried");
+    tmux.kill_server();
+    browser.wait_for_text("summary", "0 agents");
+}
