@@ -150,7 +150,7 @@ pub(super) struct Named {
 #[utoipa::path(get, path = "/v1/actions/health", params(Named), responses(
     (status = 200, body = PaneHealth), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
-pub(super) async fn get_health(
+pub(super) async fn get_pane_health(
     State(context): State<Context>,
     query: Query<Named>,
 ) -> Result<Json<PaneHealth>, Refusal> {

@@ -1,0 +1,37 @@
+//! The committed OpenAPI document is the one the daemon serves, and the clients in `examples/` are made from it.
+//! `make contract` writes them anew.
+
+mod operations;
+mod python;
+mod typescript;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use operations::operations;
+
+#[track_caller]
+fn assert_committed(path: &str, made: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    if std::env::var_os("AGTMUX_WRITE_CONTRACT").is_some() {
+        fs::write(&path, made).expect("it can be written");
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == made, "{} is out of date: run `make contract` and commit it", path.display());
+}
+
+#[test]
+fn committed_openapi_is_what_is_served() {
+    let made = agtmux_daemon::openapi().to_pretty_json().expect("the document serialises") + "\n";
+    assert_committed("crates/agtmux-api/schema/openapi.json", &made);
+}
+
+#[test]
+fn committed_clients_are_made_from_it() {
+    let operations = operations(&agtmux_daemon::openapi());
+    let names: BTreeSet<&str> = operations.iter().map(|operation| operation.name.as_str()).collect();
+    assert_eq!(names.len(), operations.len(), "two operations have one name");
+    assert_committed("examples/python/agtmux_client.py", &python::client(&operations));
+    assert_committed("examples/typescript/agtmux-client.ts", &typescript::client(&operations));
+}

@@ -1,0 +1,49 @@
+//! What a client can ask for.
+
+use serde_json::Value;
+use utoipa::openapi::OpenApi;
+
+pub(crate) struct Operation {
+    pub(crate) name: String,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) summary: String,
+    /// The names in the path, in their order.
+    pub(crate) in_path: Vec<String>,
+    pub(crate) has_query: bool,
+    pub(crate) has_body: bool,
+    /// It does not end: events come one after the other.
+    pub(crate) streams: bool,
+}
+
+/// All of them, by name.
+pub(crate) fn operations(api: &OpenApi) -> Vec<Operation> {
+    let document = serde_json::to_value(api).expect("the document serialises");
+    let paths = document["paths"].as_object().expect("there are paths");
+    let mut all: Vec<Operation> = paths
+        .iter()
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().into_iter().flatten();
+            methods.filter_map(move |(method, operation)| of(path, method, operation))
+        })
+        .collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+fn of(path: &str, method: &str, operation: &Value) -> Option<Operation> {
+    let name = operation["operationId"].as_str()?.to_owned();
+    let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+    let is_in = |place: &str| parameters.iter().filter(move |parameter| parameter["in"] == place).collect::<Vec<_>>();
+    let in_path = is_in("path").iter().filter_map(|p| p["name"].as_str().map(str::to_owned)).collect();
+    Some(Operation {
+        name,
+        method: method.to_uppercase(),
+        path: path.to_owned(),
+        summary: operation["summary"].as_str().unwrap_or_default().trim_end_matches('.').to_owned(),
+        in_path,
+        has_query: !is_in("query").is_empty(),
+        has_body: operation.get("requestBody").is_some(),
+        streams: operation["responses"]["200"]["content"].get("text/event-stream").is_some(),
+    })
+}

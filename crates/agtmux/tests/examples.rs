@@ -1,0 +1,105 @@
+//! What stands in `examples/` works as it stands there.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_http.rs"]
+mod http;
+#[path = "support/trial_web.rs"]
+mod web;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use agtmux::{SOON, agtmux, items, list, run, world};
+use agtmux_testkit::{World, wait_until};
+use web::open;
+
+fn example(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+}
+
+/// Whether there is such a program, of at least this version.
+fn has(program: &str, least: (u32, u32)) -> bool {
+    let told = Command::new(program).arg("--version").output();
+    let told = told.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
+    let digits = told.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let mut numbers = digits.split('.').map(|number| number.parse().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let fine = version >= least;
+    if !fine {
+        println!("skipped: {program} {}.{} or newer is not here ({})", least.0, least.1, told.trim());
+    }
+    fine
+}
+
+/// An agent that waits for an answer.
+fn waiting(world: &World) -> String {
+    let pane = world.tmux("default").new_session("work", &world.stand_in("claude"));
+    wait_until("the agent", SOON, || items(&list(world)).iter().any(|item| item["agent_type"] == "claude"));
+    let args = ["emit", "--pane", &pane, "--source", "hook", "--event-type", "waiting_input", "--dedupe-key", "1"];
+    assert_eq!(agtmux(world, &args).code, Some(0));
+    pane
+}
+
+fn assert_told(world: &World, command: &mut Command, pane: &str) {
+    let done = run(command.envs(world.agtmux().get_envs().filter_map(|(name, value)| Some((name, value?)))));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(done.text(), format!("claude in {pane} asks: something\n1 agents\n"));
+}
+
+#[test]
+fn the_python_client_lists_who_waits() {
+    if !has("python3", (3, 8)) {
+        return;
+    }
+    let world = world();
+    let web = open(&world);
+    let pane = waiting(&world);
+    let script = example("python/waiting.py");
+    assert_told(&world, world.command("python3").arg("-B").arg(&script), &pane);
+    assert_told(
+        &world,
+        world.command("python3").arg("-B").arg(&script).args([&web.address.to_string(), &web.token]),
+        &pane,
+    );
+}
+
+#[test]
+fn the_typescript_client_lists_who_waits() {
+    if !has("node", (22, 18)) {
+        return;
+    }
+    let world = world();
+    let web = open(&world);
+    let pane = waiting(&world);
+    let script = example("typescript/waiting.ts");
+    assert_told(&world, world.command("node").arg(&script), &pane);
+    let (host, port) = (web.address.ip().to_string(), web.address.port().to_string());
+    assert_told(&world, world.command("node").arg(&script).args([&host, &port, &web.token]), &pane);
+}
+
+#[test]
+fn the_shell_hook_tells_of_an_agent_and_never_fails() {
+    if !has("curl", (7, 50)) {
+        return;
+    }
+    let world = world();
+    let script = example("hook.sh");
+    let hook = |event: &str, pane: &str, payload: &str| {
+        let mut command = world.command("sh");
+        let tmux = format!("{},1,0", world.tmux("default").socket().display());
+        command.arg(&script).arg(event).env("TMUX_PANE", pane).env("TMUX", tmux).env("AGTMUX_SOCKET", world.socket());
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("sh starts");
+        use std::io::Write;
+        child.stdin.take().expect("a pipe").write_all(payload.as_bytes()).expect("it is read");
+        assert!(child.wait().expect("it ends").success(), "{event}");
+    };
+    hook("stop", "%0", r#"{"session_id": "s1"}"#);
+    let pane = world.tmux("default").new_session("work", &world.stand_in("claude"));
+    wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
+    hook("session-start", &pane, r#"{"session_id": "s1", "cwd": "/tmp"}"#);
+    hook("user-prompt-submit", &pane, r#"{"session_id": "s1", "prompt": "it's \"quoted\" \\ {x}"}"#);
+    wait_until("it to run", SOON, || items(&list(&world))[0]["state"] == "running");
+    hook("stop", &pane, "no JSON at all");
+    hook("nonsense", &pane, "{}");
+}
