@@ -1,8 +1,9 @@
 //! Closed sets of words.
 
-/// A closed set of words that reads and prints the way it goes over the wire.
+/// A closed set of words that reads and prints the way it goes over the wire. A word is a `tt`: derives that get it as a
+/// `literal` see a group, and not the word in it.
 macro_rules! wire_words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:literal,)+ }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident => $word:tt,)+ }) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::action::Verified;
+use crate::error::ErrorCode;
 
 /// How an agent is answered, in the words of the tmux-bridge document.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -44,6 +45,8 @@ pub struct BridgeError {
     /// `error`
     pub status: String,
     pub error_type: String,
+    /// The same in our words.
+    pub code: ErrorCode,
     pub message: String,
     pub hint: Option<String>,
 }

@@ -6,14 +6,14 @@ use agtmux_api::wire::{
     Output, OutputAction, PaneHealth, RespondAction, SendAction, SendReport, Snapshot, SnapshotAction,
 };
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use super::Context;
-use super::query::Refusal;
+use super::query::{Given, Refusal};
 use crate::actions::Asker;
 
 /// A text of a megabyte may need four in JSON.
@@ -152,7 +152,7 @@ pub(super) struct Named {
     (status = 409, body = ApiError)))]
 pub(super) async fn get_pane_health(
     State(context): State<Context>,
-    query: Query<Named>,
+    Given(query): Given<Named>,
 ) -> Result<Json<PaneHealth>, Refusal> {
     let guards = Guards { r#ref: query.r#ref.clone(), ..Guards::default() };
     Ok(Json(context.actions.check_health(&guards).await?))
@@ -176,7 +176,7 @@ pub(super) async fn get_action(
     (status = 200, body = Audit), (status = 400, body = ApiError)))]
 pub(super) async fn get_audit(
     State(context): State<Context>,
-    query: Query<AuditQuery>,
+    Given(query): Given<AuditQuery>,
 ) -> Result<Json<Audit>, Refusal> {
     Ok(Json(context.actions.audit(&query).await?))
 }

@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
 
 /// A query string, read strictly: a filter with a typing error must not list everything.
 pub(super) struct Asked(pub(super) ListQuery);
@@ -53,16 +54,27 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
+/// Parameters of any kind, with a refusal that says what is wrong with them.
+pub(super) struct Given<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Given<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        match Query::<ListQuery>::from_request_parts(parts, state).await {
+        match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
             Err(rejection) => {
                 let error = ApiError::new(ErrorCode::BadRequest, rejection.body_text());
                 Err(Refusal(error.with_hint("GET /v1/openapi.json lists the parameters of every path")))
             }
         }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        Given::from_request_parts(parts, state).await.map(|Given(query)| Self(query))
     }
 }

@@ -12,7 +12,9 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use jiff::Timestamp;
-use utoipa::OpenApi;
+use utoipa::openapi::ResponseBuilder;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -30,6 +32,29 @@ use crate::view::{self, Filter, View};
     components(schemas(WatchEvent))
 )]
 struct Contract;
+
+/// Over TCP every path may say that one is not let in.
+struct LetIn;
+
+impl Modify for LetIn {
+    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        for (status, why) in
+            [("401", "No token, or a wrong one (TCP only)"), ("403", "Not from there, or not with this token")]
+        {
+            let schema = utoipa::openapi::Ref::from_schema_name("ApiError");
+            let content = utoipa::openapi::ContentBuilder::new().schema(Some(schema)).build();
+            let response = ResponseBuilder::new().description(why).content("application/json", content).build();
+            for operation in api.paths.paths.values_mut().flat_map(operations) {
+                operation.responses.responses.entry(status.to_owned()).or_insert_with(|| response.clone().into());
+            }
+        }
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, post, put, delete, patch, .. } = item;
+    [get, post, put, delete, patch].into_iter().filter_map(Option::as_mut)
+}
 
 fn routes() -> OpenApiRouter<Context> {
     OpenApiRouter::with_openapi(Contract::openapi())
@@ -60,12 +85,14 @@ fn routes() -> OpenApiRouter<Context> {
 
 /// The description of the whole API.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    routes().into_openapi()
+    let mut api = routes().into_openapi();
+    LetIn.modify(&mut api);
+    api
 }
 
 pub(super) fn router(context: Context) -> Router {
-    let (router, contract) = routes().split_for_parts();
-    let contract = Arc::new(contract);
+    let (router, _) = routes().split_for_parts();
+    let contract = Arc::new(openapi());
     router
         .route("/v1/openapi.json", axum::routing::get(move || async move { Json(contract.as_ref().clone()) }))
         .fallback(|| async {

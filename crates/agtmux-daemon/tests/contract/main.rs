@@ -35,3 +35,11 @@ fn committed_clients_are_made_from_it() {
     assert_committed("examples/python/agtmux_client.py", &python::client(&operations));
     assert_committed("examples/typescript/agtmux-client.ts", &typescript::client(&operations));
 }
+
+#[test]
+fn words_are_described_as_they_are_sent() {
+    let document = serde_json::to_value(agtmux_daemon::openapi()).expect("the document serialises");
+    let described = |name: &str| document["components"]["schemas"][name]["enum"].clone();
+    assert_eq!(described("State"), serde_json::to_value(agtmux_core::state::State::ALL).expect("words"));
+    assert_eq!(described("ReasonCode"), serde_json::to_value(agtmux_core::state::ReasonCode::ALL).expect("words"));
+}

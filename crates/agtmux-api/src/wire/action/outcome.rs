@@ -105,7 +105,7 @@ pub struct ResumeReport {
 
 /// Whether a pane can be typed into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Health {
+pub struct PaneHealth {
     pub schema_version: u32,
     /// The pane exists.
     pub available: bool,

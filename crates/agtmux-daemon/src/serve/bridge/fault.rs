@@ -13,10 +13,16 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub(super) fn new(status: StatusCode, error_type: &str, message: impl Into<String>, hint: &str) -> Self {
+    pub(super) fn new(
+        status: StatusCode,
+        (code, error_type): (ErrorCode, &str),
+        message: impl Into<String>,
+        hint: &str,
+    ) -> Self {
         let error = BridgeError {
             status: "error".into(),
             error_type: error_type.into(),
+            code,
             message: message.into(),
             hint: Some(hint.into()),
         };
@@ -28,7 +34,7 @@ impl Fault {
     }
 
     pub(super) fn bad(error_type: &str, message: &str, hint: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, error_type, message, hint)
+        Self::new(StatusCode::BAD_REQUEST, (ErrorCode::BadRequest, error_type), message, hint)
     }
 }
 
@@ -51,8 +57,9 @@ impl From<ApiError> for Fault {
             ErrorCode::SubprocessFailed => (StatusCode::BAD_GATEWAY, "subprocess_failed"),
             _ => (StatusCode::BAD_GATEWAY, "unknown"),
         };
-        let ApiError { message, hint, .. } = error;
-        Self { status, error: BridgeError { status: "error".into(), error_type: error_type.into(), message, hint } }
+        let ApiError { code, message, hint } = error;
+        let error = BridgeError { status: "error".into(), error_type: error_type.into(), code, message, hint };
+        Self { status, error }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{
     Answer, Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, Guards, RespondAction,
 };
@@ -26,8 +27,7 @@ const OBSERVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Answers the dialog that an agent has open.
 #[utoipa::path(post, path = "/api/respond/{agent_id}", params(("agent_id" = String, Path)), request_body = BridgeRespond,
-    responses((status = 200, body = BridgeResponded), (status = 400, body = BridgeError), (status = 403, body = BridgeError),
-    (status = 404, body = BridgeError), (status = 409, body = BridgeError), (status = 502, body = BridgeError),
+    responses((status = 200, body = BridgeResponded), (status = 400, body = BridgeError), (status = 404, body = BridgeError), (status = 409, body = BridgeError), (status = 502, body = BridgeError),
     (status = 503, body = BridgeError)))]
 pub(crate) async fn post_respond(
     State(context): State<Context>,
@@ -41,7 +41,12 @@ pub(crate) async fn post_respond(
     let task = tokio::spawn(async move { respond(&context, asker, &agent_id, runtime_id, request, answer).await });
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "an answer ended badly");
-        Err(Fault::new(StatusCode::BAD_GATEWAY, "unknown", "the answer ended badly", "agtmux daemon logs"))
+        Err(Fault::new(
+            StatusCode::BAD_GATEWAY,
+            (ErrorCode::Internal, "unknown"),
+            "the answer ended badly",
+            "agtmux daemon logs",
+        ))
     })
 }
 
@@ -129,7 +134,7 @@ async fn runtime_of(context: &Context, agent_id: &str) -> Result<String, Fault> 
     match known.ok().and_then(Result::ok).flatten() {
         None => Err(Fault::new(
             StatusCode::NOT_FOUND,
-            "agent_not_found",
+            (ErrorCode::RuntimeNotFound, "agent_not_found"),
             "no such agent",
             "GET /v1/panes names every agent_id",
         )),
@@ -138,7 +143,12 @@ async fn runtime_of(context: &Context, agent_id: &str) -> Result<String, Fault> 
         }
         Some(Some(pane)) => {
             let message = format!("it does not live in {pane} any more");
-            Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, "pane_not_found", message, "agtmux resume starts it again"))
+            Err(Fault::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                (ErrorCode::PaneNotFound, "pane_not_found"),
+                message,
+                "agtmux resume starts it again",
+            ))
         }
     }
 }

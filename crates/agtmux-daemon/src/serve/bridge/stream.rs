@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 
 use crate::bridge::{Bridge, Kind, Passed};
 use crate::serve::Context;
-use crate::serve::query::Refusal;
+use crate::serve::query::{Given, Refusal};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -39,7 +39,7 @@ pub(crate) struct Wanted {
 pub(crate) async fn get_stream(
     State(context): State<Context>,
     headers: HeaderMap,
-    Query(wanted): Query<Wanted>,
+    Given(wanted): Given<Wanted>,
 ) -> Result<Response, Refusal> {
     let kinds = kinds(wanted.types.as_deref())?;
     let last = match headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default().parse()) {

@@ -9,6 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use bytes::Bytes;
 
 use super::{Access, Door};
 use crate::actions::Asker;
@@ -19,16 +20,20 @@ pub(super) const COOKIE: &str = "agtmux";
 
 /// Makes a link that lets one browser in, once, within two minutes. Only over the unix socket.
 #[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
-    (status = 200, body = WebLink), (status = 403, body = ApiError), (status = 409, body = ApiError)))]
+    (status = 200, body = WebLink), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(crate) async fn post_link(
     State(context): State<Context>,
     Extension(asker): Extension<Asker>,
-    Json(request): Json<WebLinkRequest>,
+    body: Bytes,
 ) -> Result<Json<WebLink>, Refusal> {
     if asker.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links are made on the machine itself");
         return Err(error.with_hint("agtmux web url").into());
     }
+    let request: WebLinkRequest = serde_json::from_slice(&body).map_err(|error| {
+        let error = ApiError::new(ErrorCode::BadRequest, format!("the body cannot be read: {error}"));
+        error.with_hint("send {\"read_only\": false}")
+    })?;
     let Some(door) = &context.door else {
         let error = ApiError::new(ErrorCode::Precondition, "the daemon listens on no port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
