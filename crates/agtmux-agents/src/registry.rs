@@ -11,7 +11,7 @@ use crate::adapter::{Adapter, Origin};
 use crate::command_line::Invocation;
 use crate::foreground::{Standing, standings};
 use crate::judge::{Reading, Said};
-use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, StatusFile, Strength};
+use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, Resume, StatusFile, Strength};
 use crate::native::{self, Memory, NativeEvent, Reader, Told};
 use crate::process::{Found, ProcessFacts};
 use crate::screen::{Regions, Screen};
@@ -149,6 +149,11 @@ impl Registry {
     /// The keys that answer a dialog which this rule found.
     pub fn answers(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
         self.manifest(agent_type).map(|manifest| manifest.rules().answers.to(rule))
+    }
+
+    /// How an agent of this type goes on with a session after it has ended.
+    pub fn resume(&self, agent_type: &str) -> Option<&Resume> {
+        self.manifest(agent_type)?.resume.as_ref()
     }
 
     /// What an event of the agent's own says, given what is remembered of those before it.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::attach;
 use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
 use crate::input::{self, PaneGuard, TypeError, Typing};
@@ -103,6 +104,21 @@ impl TmuxServer {
             input::outcome(&framing, guard, &answer?)?;
         }
         Ok(())
+    }
+
+    /// Whether that pane is there and has that process, dead or alive.
+    pub async fn confirm(&self, guard: PaneGuard) -> Result<(), TypeError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&[attach::confirm(&framing, guard)]).await?;
+        input::outcome(&framing, guard, &answer)
+    }
+
+    /// Starts a program in a dead pane, if it is still that one and still dead. The pane's program before it is what the
+    /// guard names.
+    pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&[input::respawn(&framing, guard, cwd, command)]).await?;
+        input::outcome(&framing, guard, &answer)
     }
 
     /// The last lines of what a pane has shown, wrapped lines in one, with colours if asked for.

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status,
-    watch,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
+    send, setup, status, view_output, wait, watch,
 };
 
 const EXIT_CODES: &str = "\
@@ -51,8 +51,18 @@ pub(crate) enum Command {
     Send(Box<send::SendArgs>),
     /// Answer what an agent asks, only while it asks just that
     Respond(Box<respond::RespondArgs>),
+    /// Go to an agent's pane, if it is still the one that was meant
+    Attach(Box<attach::AttachArgs>),
+    /// Show what an agent's pane has shown, as plain text
+    ViewOutput(Box<view_output::ViewOutputArgs>),
+    /// Wait until agents are in a state; for scripts
+    Wait(wait::WaitArgs),
     /// Interrupt an agent, or end it
     Kill(Box<kill::KillArgs>),
+    /// Start an agent that has ended again, in its pane and directory, with its own session
+    Resume(Box<resume::ResumeArgs>),
+    /// What was done to agents, by whom, and what came of it; refused actions, too
+    Audit(audit::AuditArgs),
     /// Tell why an agent's state is what it is, or judge a saved screen
     Explain(explain::ExplainArgs),
     /// Tell how an agent's state has changed and how long each lasted

@@ -7,6 +7,7 @@ mod log_file;
 mod pattern;
 mod place;
 mod process;
+mod resume;
 mod screen;
 mod status_file;
 mod title;
@@ -23,6 +24,7 @@ pub(crate) use layout::Layout;
 pub use log_file::{LogFile, name_fits};
 pub use place::ManifestError;
 pub(crate) use process::{ProcessRules, Strength};
+pub use resume::Resume;
 pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
 pub use status_file::StatusFile;
 pub(crate) use title::TitleRule;
@@ -64,6 +66,8 @@ struct Written {
     status_file: Option<StatusFile>,
     #[serde(default)]
     log: Option<LogFile>,
+    #[serde(default)]
+    resume: Option<Resume>,
 }
 
 impl Written {
@@ -123,6 +127,7 @@ pub(crate) struct Manifest {
     pub(crate) event: Vec<EventRule>,
     pub(crate) status_file: Option<StatusFile>,
     pub(crate) log: Option<LogFile>,
+    pub(crate) resume: Option<Resume>,
     /// Keys that this build does not know.
     pub(crate) warnings: Vec<String>,
     rules: OnceLock<Rules>,
@@ -190,7 +195,8 @@ impl Manifest {
         }
         let files = written.status_file.iter().filter_map(StatusFile::problem);
         let files = files.chain(written.log.iter().filter_map(LogFile::problem));
-        if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(files).next() {
+        let others = files.chain(written.resume.iter().filter_map(Resume::problem));
+        if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(others).next() {
             return Err(problem);
         }
         let manifest = Self {
@@ -202,6 +208,7 @@ impl Manifest {
             event: written.event,
             status_file: written.status_file,
             log: written.log,
+            resume: written.resume,
             warnings,
             rules: OnceLock::new(),
             embedded: None,

@@ -11,7 +11,7 @@ mod listing;
 
 pub use action::{
     ActionKind, ActionOutcome, ActionRecord, ActionStatus, Answer, Answered, AttachAction, AttachPlan, Audit,
-    AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, Profile,
+    AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, PlanSession, Profile,
     RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot, SnapshotAction, Verified, VerifiedBy,
 };
 pub use adapters::{

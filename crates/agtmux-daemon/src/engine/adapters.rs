@@ -113,11 +113,14 @@ impl Engine {
             && before.and_then(|m| m.session.as_ref()) != Some(&session)
         {
             let agent_id = agent_id(agent_type, &session);
+            let home = self.homes.get(runtime).and_then(|key| self.fleet.pane(key));
+            let cwd = home.and_then(|pane| pane.foreground.as_ref()?.cwd.clone());
             step.changes.push(Change::PutAgent {
                 agent_id: agent_id.clone(),
                 agent_type: agent_type.clone(),
                 session,
                 runtime: runtime.clone(),
+                cwd,
                 at: step.now,
             });
             self.decide(states::Input::Named { runtime: runtime.clone(), agent_id }, None, step);

@@ -3,7 +3,8 @@
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction, KillReport,
-    Output, OutputAction, PaneHealth, RespondAction, SendAction, SendReport, Snapshot, SnapshotAction,
+    Output, OutputAction, PaneHealth, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot,
+    SnapshotAction,
 };
 use axum::Json;
 use axum::body::{Body, to_bytes};
@@ -140,6 +141,19 @@ pub(super) async fn kill(
 ) -> Done<KillReport> {
     let action: KillAction = read(body, &["signal"]).await?;
     whole(async move { context.actions.kill(action, asker(peer)).await }).await
+}
+
+/// Starts an agent that has ended again, in its pane, with its session.
+#[utoipa::path(post, path = "/v1/actions/resume", request_body = ResumeAction, responses(
+    (status = 200, body = ActionOutcome<ResumeReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn resume(
+    State(context): State<Context>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    body: Body,
+) -> Done<ResumeReport> {
+    let action: ResumeAction = read(body, &[]).await?;
+    whole(async move { context.actions.resume(action, asker(peer)).await }).await
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -1,6 +1,7 @@
 //! What survives a crash. One thread writes; a batch is there whole or not at all.
 
 pub(crate) mod actions;
+pub(crate) mod ended;
 pub(crate) mod events;
 pub(crate) mod log;
 mod memories;

@@ -51,6 +51,7 @@ pub(crate) enum Change {
         agent_type: AgentType,
         session: String,
         runtime: RuntimeId,
+        cwd: Option<String>,
         at: Timestamp,
     },
     PutAdapter {
@@ -165,8 +166,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
             tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
         }
         Change::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
-        Change::PutAgent { agent_id, agent_type, session, runtime, at } => {
-            memories::put_agent(tx, agent_id, agent_type, session, runtime, *at)?;
+        Change::PutAgent { agent_id, agent_type, session, runtime, cwd, at } => {
+            memories::put_agent(tx, agent_id, agent_type, session, runtime, cwd.as_deref(), *at)?;
         }
         Change::PutAdapter { name, enabled, at } => memories::put_adapter(tx, name, *enabled, *at)?,
         Change::PutMemory { runtime, memory } => memories::put(tx, runtime, memory)?,

@@ -211,7 +211,10 @@ CREATE INDEX actions_by_age ON actions (at);
 CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
 ";
 
-const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS)];
+/// Where an agent was when it said which session it is: there it can be resumed.
+const PLACES: &str = "ALTER TABLE agents ADD COLUMN cwd TEXT;";
+
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

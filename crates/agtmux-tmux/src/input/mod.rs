@@ -3,11 +3,13 @@
 //! Whether it is, is checked by the tmux server in the same step in which it types: nothing can come in between.
 
 mod key;
+mod respawn;
 
 use crate::command::{Command, Framing};
 use crate::server::TmuxError;
 
 pub use key::{BadKey, Key};
+pub(crate) use respawn::respawn;
 
 /// The pane that was meant, in one life of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +59,9 @@ pub enum TypeError {
     Tmux(#[from] TmuxError),
 }
 
-const DONE: char = 'd';
-const FACTS: char = 'f';
-const FIELDS: [&str; 7] = [
+pub(crate) const DONE: char = 'd';
+pub(crate) const FACTS: char = 'f';
+pub(crate) const FIELDS: [&str; 7] = [
     "#{pid}",
     "#{start_time}",
     "#{pane_pid}",
@@ -107,6 +109,14 @@ pub(crate) fn calls<'a>(framing: &Framing, guard: PaneGuard, typing: Typing<'a>)
         }
         Typing::LeaveMode => vec![plain(format!("copy-mode -q -t {target}"))],
     }
+}
+
+/// A format that is true only in that pane of that server, while it has that process.
+pub(crate) fn is_that_pane(guard: PaneGuard) -> String {
+    let is = |format: &str, value: String| format!("#{{==:{format},{value}}}");
+    let server =
+        format!("#{{&&:{},{}}}", is("#{pid}", guard.server_pid.to_string()), is("#{start_time}", guard.server_start.to_string()));
+    format!("#{{&&:{server},{}}}", is("#{pane_pid}", guard.pane_pid.to_string()))
 }
 
 /// Does it if the pane is the one that was meant, and tells what is there if it is not.

@@ -40,8 +40,9 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
     let Some(answer) = answer.or(text.map(Answer::Text)) else {
         return Err(CliError::new(Exit::Usage, Message::new("there is no answer").hint("agtmux respond REF approve")));
     };
-    let action = RespondAction { guards: guards.guards(), answer };
-    let reply = Daemon::from_env()?.act("/v1/actions/respond", &action).await?;
+    let daemon = Daemon::from_env()?;
+    let action = RespondAction { guards: guards.resolved(&daemon).await?, answer };
+    let reply = daemon.act("/v1/actions/respond", &action).await?;
     let done: ActionOutcome<Answered> = parse(&reply)?;
     if json {
         output::line(&reply)?;

@@ -5,7 +5,7 @@ mod record;
 mod request;
 
 pub use outcome::{
-    ActionOutcome, Answered, AttachPlan, Health as PaneHealth, KillReport, Output, ResumeReport, SendReport, VerifiedBy,
+    ActionOutcome, Answered, AttachPlan, Health as PaneHealth, KillReport, Output, PlanSession, ResumeReport, SendReport, VerifiedBy,
 };
 pub use record::{ActionRecord, ActionStatus, Audit, AuditQuery, Caller};
 pub use request::{
