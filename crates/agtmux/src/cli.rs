@@ -135,6 +135,19 @@ mod tests {
             "agtmux run --name reviewer -- claude --resume x",
             "agtmux run claude --model m",
             "agtmux hook codex notify --then notify-send -a x {}",
+            "agtmux attach %3 --if-runtime x --if-state idle --if-updated-within 30s --print",
+            "agtmux attach",
+            "agtmux view-output claude --lines 100 --ansi --follow --json",
+            "agtmux view-output -f",
+            "agtmux wait %1 %2 --for idle,completed --any --timeout 10m",
+            "agtmux wait claude --for waiting_approval --for waiting_input --all --json",
+            "agtmux resume runtime:ab12 --force-stale --request-ref again --json",
+            "agtmux audit --since 1h --limit 20 --json",
+            "agtmux audit --since 2026-11-15T09:00:00Z",
+            "agtmux send --text hi",
+            "agtmux kill --signal TERM --yes",
+            "agtmux explain",
+            "agtmux history --since 1h",
         ] {
             assert!(parses(line), "{line}");
         }
@@ -161,6 +174,15 @@ mod tests {
             "agtmux adapters --json new x",
             "agtmux explain --screen s",
             "agtmux explain %3 --manifest otto.toml",
+            "agtmux wait %1",
+            "agtmux wait %1 --for busy",
+            "agtmux wait %1 --for idle --any --all",
+            "agtmux wait %1 --for idle --timeout soon",
+            "agtmux attach %1 --print --json",
+            "agtmux view-output %1 --lines many",
+            "agtmux audit %1",
+            "agtmux respond %1",
+            "agtmux run --name a/b -- claude",
         ] {
             assert!(!parses(line), "{line}");
         }

@@ -100,12 +100,18 @@ fn without_a_terminal_it_prints_what_to_run() {
     let (world, server) = agents_world();
     let printed = agtmux(&world, &["attach", "claude"]);
     assert_eq!(printed.code, Some(1), "{printed:?}");
-    assert!(printed.stderr.contains("no terminal") && printed.stderr.contains("try: agtmux attach runtime:"), "{printed:?}");
+    assert!(
+        printed.stderr.contains("no terminal") && printed.stderr.contains("try: agtmux attach runtime:"),
+        "{printed:?}"
+    );
     let terminal = world.tmux("terminal");
     terminal.new_session("here", &format!("unset TMUX TMUX_PANE; {}; exec cat", printed.text().trim()));
     wait_for_look(&server, "work-2 @2 %3");
     let plan = agtmux(&world, &["attach", "claude", "--json"]).json();
-    assert_eq!((&plan["session_name"], &plan["window_id"], &plan["pane_id"]), (&"work-2".into(), &"@2".into(), &"%3".into()));
+    assert_eq!(
+        (&plan["session_name"], &plan["window_id"], &plan["pane_id"]),
+        (&"work-2".into(), &"@2".into(), &"%3".into())
+    );
     assert_eq!(plan["sessions"].as_array().map(Vec::len), Some(1));
 }
 
@@ -195,7 +201,8 @@ impl Desk {
         let runtime = runtime_in(&self.world, "%1");
         wait_for("where it is", SOON, || {
             let listing = list(&self.world);
-            let known = items(&listing).iter().any(|item| item["identity"]["pane_id"] == "%1" && item["cwd"].is_string());
+            let known =
+                items(&listing).iter().any(|item| item["identity"]["pane_id"] == "%1" && item["cwd"].is_string());
             if known { Ok(()) } else { Err(listing.to_string()) }
         });
         let payload = self.world.home().join("payload");

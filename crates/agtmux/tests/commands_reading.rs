@@ -41,7 +41,8 @@ fn with_claude() -> (World, TmuxServer, String) {
 }
 
 fn is_plain(text: &str) -> bool {
-    text.chars().all(|c| c == '\n' || !(c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')))
+    text.chars()
+        .all(|c| c == '\n' || !(c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')))
 }
 
 #[test]
@@ -155,12 +156,22 @@ fn a_full_screen_program_is_shown_anew_and_ctrl_c_ends_it() {
     assert!(is_plain(&text), "{text:?}");
 }
 
+/// Returns when it has the daemon's events open: a socket besides the pair that it hears of signals by.
+#[track_caller]
+fn follows(waiter: &Beside) {
+    wait_until("the waiter to follow", SOON, || {
+        let files = fs::read_dir(format!("/proc/{}/fd", waiter.running.id())).into_iter().flatten().flatten();
+        let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+        targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count() > 2
+    });
+}
+
 #[test]
 fn waiting_ends_when_it_is_so_and_says_how() {
     let (world, server, runtime) = with_claude();
     say(&world, "%0", "running");
     let waiter = beside(&world, &["wait", "claude", "--for", "waiting_approval,idle", "--timeout", "60s"]);
-    wait_until("the waiter to follow", SOON, || process::is_alive(waiter.running.id()));
+    follows(&waiter);
     say(&world, "%0", "idle");
     let (code, text, stderr) = waiter.end();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
@@ -190,8 +201,11 @@ fn an_agent_that_ends_is_gone_also_if_another_one_follows() {
     start(&world);
     let first = runtime_in(&world, "%0");
     say(&world, "%0", "running");
-    let waiter = beside(&world, &["wait", "claude", "--for", "idle"]);
-    let patient = beside(&world, &["wait", "claude", "%0", "--any", "--for", "idle"]);
+    let reference = format!("runtime:{first}");
+    let waiter = beside(&world, &["wait", &reference, "--for", "idle"]);
+    let patient = beside(&world, &["wait", &reference, "--any", "--for", "idle"]);
+    follows(&waiter);
+    follows(&patient);
     server.run(&["send-keys", "-t", "%0", "quit", "Enter"]);
     wait_until("the second one", SOON, || runtime_in(&world, "%0") != first);
     say(&world, "%0", "idle");
@@ -199,7 +213,7 @@ fn an_agent_that_ends_is_gone_also_if_another_one_follows() {
         let (code, _, stderr) = waiter.end();
         assert_eq!(code, Some(2), "{stderr}");
     }
-    let ended = agtmux(&world, &["wait", &format!("runtime:{first}"), "--for", "idle"]);
+    let ended = agtmux(&world, &["wait", &reference, "--for", "idle"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
 }
 
@@ -208,7 +222,7 @@ fn waiting_survives_a_new_daemon_and_needs_one() {
     let (world, ..) = with_claude();
     say(&world, "%0", "running");
     let waiter = beside(&world, &["wait", "claude", "--for", "idle", "--timeout", "60s"]);
-    wait_until("the waiter", SOON, || process::is_alive(waiter.running.id()));
+    follows(&waiter);
     kill(pid(&world));
     start(&world);
     say(&world, "%0", "idle");
@@ -235,7 +249,10 @@ fn what_was_done_is_listed_with_what_came_of_it() {
     assert!(rows[0].starts_with("WHEN") && rows.len() >= 3, "{table}");
     assert!(rows[1].contains("view-output lines 7") && rows[1].contains("%0 on default"), "{table}");
     assert!(rows[1].contains("cli (agtmux ") && rows[1].ends_with("done"), "{table}");
-    assert!(rows.last().is_some_and(|row| row.contains("attach") && row.contains("refused E_REF_NOT_FOUND")), "{table}");
+    assert!(
+        rows.last().is_some_and(|row| row.contains("attach") && row.contains("refused E_REF_NOT_FOUND")),
+        "{table}"
+    );
     let json = agtmux(&world, &["audit", "--json", "--limit", "1"]).json();
     assert_eq!(items(&json).len(), 1);
     assert_eq!((&items(&json)[0]["kind"], &items(&json)[0]["status"]), (&"attach".into(), &"refused".into()));
@@ -262,7 +279,7 @@ fn a_name_that_fits_several_is_asked_about_on_a_terminal_only() {
     let (world, server, _) = with_claude();
     server.new_session("other", &world.stand_in("claude"));
     let second = runtime_in(&world, "%1");
-    server.run(&["select-pane", "-t", "%1", "-T", "\u{1b}[31mzebra"]);
+    server.run(&["select-pane", "-t", "%1", "-T", "\u{202e}zebra"]);
     wait_for("its title", SOON, || {
         let listing = list(&world).to_string();
         if listing.contains("zebra") { Ok(()) } else { Err(listing) }
@@ -298,7 +315,8 @@ fn settings_may_be_yaml_but_not_twice() {
     let toml = world.config_file();
     let yaml = toml.with_extension("yaml");
     fs::create_dir_all(toml.parent().expect("a directory")).expect("writable");
-    fs::write(&yaml, "# mine\ntmux_bridge:\n  max_enter_retries: 7\nactions:\n  allow_from_agents: true\n").expect("writable");
+    fs::write(&yaml, "# mine\ntmux_bridge:\n  max_enter_retries: 7\nactions:\n  allow_from_agents: true\n")
+        .expect("writable");
     let shown = |args: &[&str]| -> Done { agtmux(&world, args) };
     let show = shown(&["config", "show"]);
     assert!(show.text().contains("max_enter_retries = 7  # default: 3"), "{show:?}");

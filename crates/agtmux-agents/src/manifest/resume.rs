@@ -50,7 +50,14 @@ mod tests {
         for bad in ["", "-x", "a b", "a;b", "$(x)", "a'b", "ä", "a\nb", &"a".repeat(129)] {
             assert_eq!(claude.command_line(bad), None, "{bad}");
         }
-        for bad in [&[][..], &["x"], &["x", "a b{session}"], &["{session}"], &["x", "{session}", "{session}"], &["x;y", "{session}"]] {
+        for bad in [
+            &[][..],
+            &["x"],
+            &["x", "a b{session}"],
+            &["{session}"],
+            &["x", "{session}", "{session}"],
+            &["x;y", "{session}"],
+        ] {
             assert!(resume(bad).problem().is_some(), "{bad:?}");
         }
     }

@@ -74,7 +74,9 @@ mod tests {
     fn a_bomb_of_aliases_is_refused() {
         let mut text = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
         for (this, last) in ('b'..='z').zip('a'..='y') {
-            text.push_str(&format!("{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"));
+            text.push_str(&format!(
+                "{this}: &{this} [*{last},*{last},*{last},*{last},*{last},*{last},*{last},*{last}]\n"
+            ));
         }
         assert!(parse(&text).is_err());
     }

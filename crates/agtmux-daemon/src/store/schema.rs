@@ -211,8 +211,11 @@ CREATE INDEX actions_by_age ON actions (at);
 CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
 ";
 
-/// Where an agent was when it said which session it is: there it can be resumed.
-const PLACES: &str = "ALTER TABLE agents ADD COLUMN cwd TEXT;";
+/// Where an agent was when it said which session it is: there it can be resumed. And what it is called by whoever started it.
+const PLACES: &str = "
+ALTER TABLE agents ADD COLUMN cwd TEXT;
+ALTER TABLE runtimes ADD COLUMN name TEXT;
+";
 
 const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES)];
 

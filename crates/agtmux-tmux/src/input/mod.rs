@@ -114,8 +114,11 @@ pub(crate) fn calls<'a>(framing: &Framing, guard: PaneGuard, typing: Typing<'a>)
 /// A format that is true only in that pane of that server, while it has that process.
 pub(crate) fn is_that_pane(guard: PaneGuard) -> String {
     let is = |format: &str, value: String| format!("#{{==:{format},{value}}}");
-    let server =
-        format!("#{{&&:{},{}}}", is("#{pid}", guard.server_pid.to_string()), is("#{start_time}", guard.server_start.to_string()));
+    let server = format!(
+        "#{{&&:{},{}}}",
+        is("#{pid}", guard.server_pid.to_string()),
+        is("#{start_time}", guard.server_start.to_string())
+    );
     format!("#{{&&:{server},{}}}", is("#{pane_pid}", guard.pane_pid.to_string()))
 }
 

@@ -20,8 +20,10 @@ use crate::message::Message;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Outside of tmux it becomes `tmux attach-session`; inside the same tmux server your client goes \
-    there. Inside another tmux server, or without a terminal, it prints what to run and exits with 1.")]
+#[command(
+    after_help = "Outside of tmux it becomes `tmux attach-session`; inside the same tmux server your client goes \
+    there. Inside another tmux server, or without a terminal, it prints what to run and exits with 1."
+)]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     guards: GuardArgs,
@@ -104,12 +106,8 @@ impl<'a> Trip<'a> {
         let pane = done.pane_id.trim_start_matches('%').parse();
         let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane has no number"))?;
         let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
-        let guard = PaneGuard {
-            server_pid: plan.server_pid,
-            server_start: plan.server_start,
-            pane,
-            pane_pid: plan.pane_pid,
-        };
+        let guard =
+            PaneGuard { server_pid: plan.server_pid, server_start: plan.server_start, pane, pane_pid: plan.pane_pid };
         let reference = done.runtime_id.as_ref().map_or_else(|| done.pane_id.clone(), |id| format!("runtime:{id}"));
         let server = TmuxServer::new(&program, &socket, timeout);
         Ok(Self { program, socket, server, guard, plan, reference })
@@ -158,10 +156,11 @@ impl<'a> Trip<'a> {
     }
 
     fn elsewhere(&self, socket: &Path) -> CliError {
-        let message = Message::new("this is a pane of another tmux server, and one in the other would be hard to leave")
-            .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
-            .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
-            .hint(format!("TMUX= agtmux attach {}   (here, all the same)", self.reference));
+        let message =
+            Message::new("this is a pane of another tmux server, and one in the other would be hard to leave")
+                .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
+                .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
+                .hint(format!("TMUX= agtmux attach {}   (here, all the same)", self.reference));
         CliError::failed(message)
     }
 }

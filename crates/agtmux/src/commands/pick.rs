@@ -101,7 +101,8 @@ fn choices(items: &[PaneItem]) -> Vec<Choice> {
         let (id, agent) = (&item.identity, item.agent_type.as_ref()?);
         let state = item.state.map_or("", |state| state.as_str());
         let about = [item.title.as_deref(), item.cwd.as_deref()].into_iter().flatten().collect::<Vec<_>>().join("  ");
-        let label = format!("{} {agent}  {state}  {}@{} {}", id.pane_id, id.target, id.server, id.session_name);
+        let name = item.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+        let label = format!("{} {agent}{name}  {state}  {}@{} {}", id.pane_id, id.target, id.server, id.session_name);
         Some(Choice { label: sanitize::for_column(&format!("{label}  {about}"), WIDEST), runtime_id })
     };
     items.iter().filter_map(choice).collect()

@@ -11,8 +11,10 @@ use crate::message::Message;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "REF is runtime:ID of an agent that has ended (`agtmux history` and `agtmux audit` show it), or the pane \
-    whose last agent has ended. Its pane must have a shell that waits for a command, or be dead.")]
+#[command(
+    after_help = "REF is runtime:ID of an agent that has ended (`agtmux history` and `agtmux audit` show it), or the pane \
+    whose last agent has ended. Its pane must have a shell that waits for a command, or be dead."
+)]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     guards: GuardArgs,
@@ -34,7 +36,8 @@ pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<Exit, CliError> {
     if done.report.resumed_runtime_id.is_some() {
         return Ok(Exit::Ok);
     }
-    let message = Message::new("the agent was not seen to start").because(format!("it was told to: {}", done.report.command));
+    let message =
+        Message::new("the agent was not seen to start").because(format!("it was told to: {}", done.report.command));
     Err(CliError::failed(message.hint(format!("agtmux view-output {}", done.pane_id))))
 }
 

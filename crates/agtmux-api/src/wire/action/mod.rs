@@ -5,7 +5,8 @@ mod record;
 mod request;
 
 pub use outcome::{
-    ActionOutcome, Answered, AttachPlan, Health as PaneHealth, KillReport, Output, PlanSession, ResumeReport, SendReport, VerifiedBy,
+    ActionOutcome, Answered, AttachPlan, Health as PaneHealth, KillReport, Output, PlanSession, ResumeReport,
+    SendReport, VerifiedBy,
 };
 pub use record::{ActionRecord, ActionStatus, Audit, AuditQuery, Caller};
 pub use request::{

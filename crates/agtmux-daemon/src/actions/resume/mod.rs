@@ -134,7 +134,10 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
     let at_prompt = tree.as_ref().ok_or_else(|| "its program is gone".to_owned()).and_then(shell::at_prompt);
     let shell = at_prompt.map_err(|why| {
         let pane = scene.located.key.pane;
-        Failure::precondition(format!("{pane} has no shell that waits for a command: {why}"), format!("agtmux attach {pane}"))
+        Failure::precondition(
+            format!("{pane} has no shell that waits for a command: {why}"),
+            format!("agtmux attach {pane}"),
+        )
     })?;
     let there = cwd.is_some_and(|dir| table.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
     let line = match cwd.filter(|_| !there) {

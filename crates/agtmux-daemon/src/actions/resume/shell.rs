@@ -70,7 +70,9 @@ mod tests {
         }
         let busy = tree(vec![process("bash", &["bash"]), process("sleep", &["sleep", "1"])]);
         assert!(at_prompt(&busy).is_err());
-        assert!(at_prompt(&PaneProcesses { foreground_pgrp: Some(8), processes: vec![process("sh", &["sh"])] }).is_err());
+        assert!(
+            at_prompt(&PaneProcesses { foreground_pgrp: Some(8), processes: vec![process("sh", &["sh"])] }).is_err()
+        );
     }
 
     #[test]

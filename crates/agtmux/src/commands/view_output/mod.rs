@@ -15,9 +15,11 @@ use crate::output;
 const PLAIN: &str = "\u{1b}[0m";
 
 #[derive(Debug, Args)]
-#[command(after_help = "Whatever the pane shows, no more than text is printed; with --ansi also its colours, in a pipe too. \
+#[command(
+    after_help = "Whatever the pane shows, no more than text is printed; with --ansi also its colours, in a pipe too. \
     --follow ends when the agent does. A line that changes is printed again; of a program that draws the whole screen \
-    the screen is shown anew.")]
+    the screen is shown anew."
+)]
 pub(crate) struct ViewOutputArgs {
     #[command(flatten)]
     guards: GuardArgs,

@@ -28,9 +28,11 @@ use crowd::{Agent, Crowd, Verdict};
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 0 when it is so, 1 when the time is up, 2 when an agent that is waited for is gone, 3 without a \
+#[command(
+    after_help = "Exits with 0 when it is so, 1 when the time is up, 2 when an agent that is waited for is gone, 3 without a \
     daemon. A state in which an agent is already counts. An agent that ends is gone, also if another one is started in \
-    its pane. With --all each has to have been in one of the states since the beginning, not all at once.")]
+    its pane. With --all each has to have been in one of the states since the beginning, not all at once."
+)]
 pub(crate) struct WaitArgs {
     /// The agents: runtime:ID, %12, a name, kind or session where there is one, or pane:TARGET/SESSION/@W/%P
     #[arg(value_name = "REF")]
