@@ -96,6 +96,7 @@ pub struct TmuxBridge {
 #[serde(deny_unknown_fields)]
 pub struct Actions {
     pub allow_from_agents: bool,
+    pub snapshot_lifetime: Span,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use agtmux_api::config::Config;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Audit, AuditQuery};
 use agtmux_core::redact;
+use agtmux_tmux::Key;
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
@@ -15,6 +16,8 @@ use crate::store::{ActionRow, Change, SnapshotRow, actions};
 /// How many are shown when nobody says how many.
 const USUALLY: u32 = 1000;
 const MOST: u32 = 100_000;
+/// How many bytes of a text are kept.
+const MOST_KEPT: usize = 16 << 10;
 
 impl Actions {
     pub(super) async fn write(
@@ -23,7 +26,9 @@ impl Actions {
         content: &str,
         snapshot: Option<&SnapshotRow>,
     ) -> Result<(), ApiError> {
-        let mut row = ActionRow { record: record.clone(), content_hash: hash(content) };
+        // Of a short text a hash tells as much as the text: it is kept only where a repetition has to be known again.
+        let content_hash = record.request_ref.as_ref().map(|_| hash(content)).unwrap_or_default();
+        let mut row = ActionRow { record: record.clone(), content_hash };
         // Nothing was done under that name: it may be tried again.
         row.record.request_ref = row.record.request_ref.filter(|_| record.status != ActionStatus::Refused);
         let snapshot = snapshot.map(|row| Change::PutSnapshot(Box::new(row.clone())));
@@ -64,9 +69,35 @@ impl Actions {
     }
 }
 
-/// What is kept of a text: nothing, or what is left without its secrets.
+/// What is kept of a text: nothing, or the start of what is left without its secrets.
 pub(super) fn kept(config: &Config, text: Option<&str>) -> Option<String> {
-    text.filter(|_| config.audit.store_text).map(harmless)
+    text.filter(|_| config.audit.store_text).map(start)
+}
+
+/// A secret that was cut in two does not look like one any more: what is near the first cut is thrown away.
+fn start(text: &str) -> String {
+    let clean = harmless(&text[..text.floor_char_boundary(3 * MOST_KEPT)]);
+    let most = if text.len() > 3 * MOST_KEPT { clean.len().saturating_sub(MOST_KEPT) } else { clean.len() };
+    let kept = &clean[..clean.floor_char_boundary(most.min(MOST_KEPT))];
+    if kept.len() == clean.len() { clean } else { format!("{kept}… [cut]") }
+}
+
+/// The keys that are pressed. Characters are a text, too.
+pub(super) fn pressed(config: &Config, keys: &[Key]) -> Option<String> {
+    if keys.is_empty() {
+        return None;
+    }
+    if !config.audit.store_text {
+        return Some(format!("{} keys", keys.len()));
+    }
+    let mut words = String::from("keys");
+    for (n, key) in keys.iter().enumerate() {
+        let goes_on =
+            matches!((n.checked_sub(1).map(|before| &keys[before]), key), (Some(Key::Character(_)), Key::Character(_)));
+        words.push_str(if goes_on { "" } else { " " });
+        words.push_str(&key.to_string());
+    }
+    Some(start(&words))
 }
 
 pub(super) fn harmless(text: &str) -> String {

@@ -10,7 +10,7 @@ use agtmux_core::state::State;
 use agtmux_tmux::Key;
 use tokio::time::{Instant, sleep};
 
-use super::perform::Request;
+use super::perform::{Request, content};
 use super::sender::Sender;
 use super::{Actions, Asker, Failure, Scene, guards};
 
@@ -28,7 +28,7 @@ impl Actions {
             Answer::Text(text) => Some(text.as_str()),
             _ => None,
         };
-        let content = serde_json::to_string(&(ActionKind::Respond, &action)).unwrap_or_default();
+        let content = content(ActionKind::Respond, &action);
         let request = Request {
             kind: ActionKind::Respond,
             guards: &action.guards,
@@ -63,7 +63,7 @@ async fn respond(scene: &Scene<'_>, answer: &Answer, wanted: Option<&str>) -> Re
     }
     let (keys, answered) = keys_for(&open, answer)?;
     let sender = Sender::of(scene, None)?;
-    sender.press(&keys).await.map_err(|failure| if keys.len() > 1 { failure.after_all() } else { failure })?;
+    sender.press(&keys).await?;
     let (verified, by) = closed(scene, fingerprint).await?;
     Ok(Answered { dialog: open.dialog, answered, verified, by, event_ids: Vec::new() })
 }

@@ -8,17 +8,19 @@ mod snippet;
 mod text;
 mod verify;
 
+use std::borrow::Cow;
+use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::config::TmuxBridge;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
 use agtmux_core::state::State;
-use agtmux_tmux::{Key, Typing};
+use agtmux_tmux::{Key, Typing, platform};
 use tokio::time::{Instant, sleep};
 
-use super::perform::Request;
-use super::{Actions, Asker, Failure, Scene};
+use super::perform::{Request, content};
+use super::{Actions, Asker, Failure, Scene, audit};
 pub(super) use text::checked;
 pub(super) use verify::{Proof, Witness};
 
@@ -32,25 +34,27 @@ const LONGEST_AFTER_PASTE: Duration = Duration::from_millis(500);
 
 impl Actions {
     pub(crate) async fn send(&self, action: SendAction, asker: Asker) -> Result<ActionOutcome<SendReport>, ApiError> {
-        let keys = keys(&action.keys)?;
-        let text = action.text.as_deref().map(checked).transpose()?;
-        if text.is_none() && keys.is_empty() {
-            let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
-            return Err(error.with_hint("give it a text, or keys to press"));
-        }
-        let pressed = (!keys.is_empty()).then(|| format!("keys {}", action.keys.join(" ")));
-        let content = serde_json::to_string(&(ActionKind::Send, &action)).unwrap_or_default();
-        let request = Request {
-            kind: ActionKind::Send,
-            guards: &action.guards,
-            asker,
-            what: pressed,
-            text: text.as_deref(),
-            content,
+        let (guards, content) = (&action.guards, content(ActionKind::Send, &action));
+        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content };
+        let (keys, text) = match typed(&action) {
+            Ok(typed) => typed,
+            Err(error) => return Err(self.turn_down(request, error).await),
         };
+        let request = Request { what: audit::pressed(self.config(), &keys), text: text.as_deref(), ..request };
         let message = Message { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
         self.perform(request, async |scene| Sender::of(scene, action.profile)?.send(&message).await).await
     }
+}
+
+/// What there is to type, if all of it may be typed.
+fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiError> {
+    let keys = keys(&action.keys)?;
+    let text = action.text.as_deref().map(checked).transpose()?;
+    if text.is_none() && keys.is_empty() {
+        let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
+        return Err(error.with_hint("give it a text, or keys to press"));
+    }
+    Ok((keys, text))
 }
 
 fn keys(names: &[String]) -> Result<Vec<Key>, ApiError> {
@@ -105,7 +109,7 @@ impl<'a> Sender<'a> {
             self.type_text(text).await?;
         }
         let in_box = self.stands(&before).await.map_err(|failure| when(failure, message.text.is_some()))?;
-        self.press(message.keys).await.map_err(Failure::after_all)?;
+        self.press(message.keys).await.map_err(|failure| when(failure, message.text.is_some()))?;
         if !message.enter {
             return Ok(self.unsent(text, in_box.as_deref()));
         }
@@ -219,15 +223,28 @@ impl<'a> Sender<'a> {
 
     async fn leave_mode(&self) -> Result<(), Failure> {
         if self.bridge.leave_copy_mode {
-            self.scene.tmux.type_into(self.scene.guard, Typing::LeaveMode).await?;
+            self.scene.types(Typing::LeaveMode).await?;
         }
         Ok(())
     }
 
     async fn type_text(&self, text: &str) -> Result<(), Failure> {
-        self.scene.tmux.type_into(self.scene.guard, Typing::Paste(text)).await?;
+        self.refuse_to_cut(text)?;
+        self.scene.types(Typing::Paste(text)).await?;
         sleep(delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE)).await;
         Ok(())
+    }
+
+    /// A terminal that collects lines keeps only the start of a long one.
+    fn refuse_to_cut(&self, text: &str) -> Result<(), Failure> {
+        let Some(most) = platform::longest_line(Path::new(&self.scene.located.pane.tty)) else { return Ok(()) };
+        if text.split('\n').all(|line| line.len() <= most) {
+            return Ok(());
+        }
+        Err(Failure::precondition(
+            format!("nothing was typed: what runs there reads lines, and of a line its terminal keeps {most} bytes"),
+            "put it into a file, or wait until the program there takes what is typed as it comes",
+        ))
     }
 
     /// What stands in the box once it holds still. A dialog that opened meanwhile must not get our Enter.
@@ -252,7 +269,8 @@ impl<'a> Sender<'a> {
             if n > 0 {
                 sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
             }
-            self.scene.tmux.type_into(self.scene.guard, Typing::Keys(std::slice::from_ref(key))).await?;
+            let pressed = self.scene.types(Typing::Keys(std::slice::from_ref(key))).await;
+            pressed.map_err(|failure| when(failure, n > 0))?;
         }
         Ok(())
     }
