@@ -26,8 +26,13 @@ pub(crate) struct Stage {
 impl Stage {
     /// With more settings, as dotted keys.
     pub(crate) fn new(settings: &str) -> Self {
+        Self::with(|_| settings.to_owned())
+    }
+
+    /// The same with settings that speak of the world.
+    pub(crate) fn with(settings: impl FnOnce(&World) -> String) -> Self {
         let world = world();
-        configure(&world, &format!("{SETTINGS}{settings}"));
+        configure(&world, &format!("{SETTINGS}{}", settings(&world)));
         start(&world);
         Self { server: world.tmux("default"), world }
     }

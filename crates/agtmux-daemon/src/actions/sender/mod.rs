@@ -105,10 +105,11 @@ impl<'a> Sender<'a> {
         self.refuse_while_asking()?;
         let before = self.ready().await?;
         self.leave_mode().await?;
+        let mut in_box = before.clone();
         if message.text.is_some() {
             self.type_text(text).await?;
+            in_box = self.stands(&before).await.map_err(Failure::after_all)?;
         }
-        let in_box = self.stands(&before).await.map_err(|failure| when(failure, message.text.is_some()))?;
         self.press(message.keys).await.map_err(|failure| when(failure, message.text.is_some()))?;
         if !message.enter {
             return Ok(self.unsent(text, in_box.as_deref()));
