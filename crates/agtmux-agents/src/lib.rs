@@ -18,7 +18,7 @@ mod user;
 
 pub use adapter::{Adapter, Capabilities, Origin};
 pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
-pub use manifest::{AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, StatusFile, name_fits};
+pub use manifest::{AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, StatusFile, TypingRules, name_fits};
 pub use process::{Found, ProcessFacts};
 pub use registry::Registry;
 pub use screen::{Ink, Row, Screen, Style};

@@ -94,7 +94,7 @@ fn who_did_what_to_whom_and_what_came_of_it() {
 fn the_events_that_tell_of_it_are_named() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
-    agent.draws("deaf");
+    agent.draws("stuck");
     let event = json!({
         "event_type": "UserPromptSubmit", "source": "hook", "agent_type": "claude", "dedupe_key": "one",
         "runtime_id": agent.runtime.trim_start_matches("runtime:"),

@@ -10,6 +10,7 @@ mod process;
 mod screen;
 mod status_file;
 mod title;
+mod typing;
 
 use agtmux_core::ids::AgentType;
 use serde::Deserialize;
@@ -26,6 +27,7 @@ pub(crate) use process::{ProcessRules, Strength};
 pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
 pub use status_file::StatusFile;
 pub(crate) use title::TitleRule;
+pub use typing::TypingRules;
 
 /// The version of the manifests' language that this build reads.
 pub const CONTRACT: u32 = 1;
@@ -56,6 +58,8 @@ struct Written {
     dialog: Vec<dialog::Written>,
     #[serde(default)]
     answers: answers::Written,
+    #[serde(default)]
+    typing: TypingRules,
     #[serde(default)]
     native: NativeRules,
     #[serde(default)]
@@ -118,6 +122,7 @@ pub(crate) struct Manifest {
     /// Whether the rules were seen to be right on the agent itself, or come from its documentation.
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,
+    pub(crate) typing: TypingRules,
     /// How to read the agent's own events, and what each says.
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
@@ -198,6 +203,7 @@ impl Manifest {
             version: written.version,
             measured: written.measured,
             process: written.process,
+            typing: written.typing,
             native: written.native,
             event: written.event,
             status_file: written.status_file,

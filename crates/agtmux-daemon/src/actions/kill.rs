@@ -35,9 +35,6 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
     let process = scene.agent()?.runtime.process;
     let pids = match signal {
         KillSignal::Int => {
-            if scene.actions.config().tmux_bridge.leave_copy_mode {
-                scene.types(Typing::LeaveMode).await?;
-            }
             scene.types(Typing::Keys(&[Key::Named("C-c".into())])).await?;
             Vec::new()
         }

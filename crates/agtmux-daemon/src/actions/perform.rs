@@ -7,7 +7,7 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
 use agtmux_core::refs::Ref;
 use agtmux_core::state::State;
-use agtmux_tmux::{PaneGuard, TmuxServer, Typing};
+use agtmux_tmux::{PaneGuard, Refused, TmuxServer, TypeError, Typing};
 use jiff::SignedDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,10 +62,15 @@ impl Scene<'_> {
                 return Err(Failure::refused(guards::stale(message.into())));
             }
         }
-        let typed = self.tmux.type_into(self.guard, typing).await.map_err(Failure::from);
-        // Nothing is typed by that.
-        let harmless = matches!(typing, Typing::LeaveMode);
-        typed.map_err(|failure| if harmless { Failure::refused(failure.error) } else { failure })
+        match self.tmux.type_into(self.guard, typing).await {
+            // Copy mode would take what is typed: it is left first, where that is allowed.
+            Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
+                let left = self.tmux.type_into(self.guard, Typing::LeaveMode).await;
+                left.map_err(|error| Failure::refused(Failure::from(error).error))?;
+                Ok(self.tmux.type_into(self.guard, typing).await?)
+            }
+            done => Ok(done?),
+        }
     }
 
     pub(super) fn state(&self) -> Option<State> {

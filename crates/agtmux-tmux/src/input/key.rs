@@ -31,6 +31,10 @@ impl Key {
         Self::Named("Escape".into())
     }
 
+    pub fn home() -> Self {
+        Self::Named("Home".into())
+    }
+
     pub(super) fn flags(&self) -> &'static str {
         if matches!(self, Self::Named(_)) { "" } else { "-H" }
     }

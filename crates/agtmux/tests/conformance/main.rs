@@ -16,6 +16,7 @@ mod report;
 mod room;
 mod run;
 mod scenario;
+mod send;
 mod watch;
 mod words;
 

@@ -15,8 +15,9 @@ draw() {
     foot='  ? for shortcuts'
     above='● Done.'
     case $scene in
-    # It never shows what was typed.
+    # It never shows what was typed, or never lets go of it.
     deaf) stands='' ;;
+    stuck) ;;
     running) foot='  esc to interrupt' above='✻ Thinking… (3s)' ;;
     dialog)
         printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r build\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
@@ -37,7 +38,7 @@ while dd bs=65536 count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
     cat "$dir/chunk" >>"$dir/read"
     last=$(tail -c 1 "$dir/chunk")
     case $last in
-    "$cr") box='' ;;
+    "$cr") [ "$scene" = stuck ] || box='' ;;
     "$redraw" | "$interrupt") ;;
     *) box='[Pasted text #1]' ;;
     esac
