@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep};
 
 use super::perform::Request;
 use super::{Actions, Asker, Failure, Scene};
+pub(super) use snippet::squashed;
 pub(super) use text::checked;
 pub(super) use verify::{Proof, Witness};
 
@@ -217,14 +218,14 @@ impl<'a> Sender<'a> {
         Ok(registry.typed(agent_type, &look.screen))
     }
 
-    async fn leave_mode(&self) -> Result<(), Failure> {
+    pub(super) async fn leave_mode(&self) -> Result<(), Failure> {
         if self.bridge.leave_copy_mode {
             self.scene.tmux.type_into(self.scene.guard, Typing::LeaveMode).await?;
         }
         Ok(())
     }
 
-    async fn type_text(&self, text: &str) -> Result<(), Failure> {
+    pub(super) async fn type_text(&self, text: &str) -> Result<(), Failure> {
         self.scene.tmux.type_into(self.scene.guard, Typing::Paste(text)).await?;
         sleep(delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE)).await;
         Ok(())
