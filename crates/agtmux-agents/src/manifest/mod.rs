@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 
 use crate::native::{EventRule, NativeRules};
 
-pub use answers::{AnswerKeys, OptionKeys};
+pub use answers::{AnswerKeys, OptionKeys, Plain, TextWay, Way};
 pub(crate) use dialog::{Choices, DialogRule};
 pub(crate) use layout::Layout;
 pub use log_file::{LogFile, name_fits};
@@ -231,7 +231,7 @@ impl Rules {
             return Some(format!("rule '{}' judges a screen, but there is no [layout]", self.screen[0].name));
         }
         let knows = |name: &str| self.dialog.iter().any(|rule| rule.name == name);
-        let stray = self.answers.by_dialog.keys().find(|name| !knows(name));
+        let stray = self.answers.dialogs().find(|name| !knows(name));
         stray.map(|name| format!("'answers.dialogs.{name}' is for a dialog that has no rule"))
     }
 }

@@ -123,6 +123,8 @@ pub(super) fn result<T: Serialize>(
         && let Some(fields) = value.as_object_mut()
     {
         fields.remove("answered");
+        // Some dialogs show what was typed into them.
+        fields.remove("asks_now");
     }
     Some(value)
 }

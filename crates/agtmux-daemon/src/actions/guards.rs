@@ -109,6 +109,8 @@ pub(super) fn stale(message: String) -> ApiError {
     ApiError::new(ErrorCode::RuntimeStale, message).with_hint("agtmux list panes")
 }
 
+pub(super) const LOOK_AGAIN: &str = "look again: agtmux list panes";
+
 pub(super) fn changed(message: String) -> ApiError {
-    ApiError::new(ErrorCode::StateChanged, message).with_hint("look again: agtmux list panes")
+    ApiError::new(ErrorCode::StateChanged, message).with_hint(LOOK_AGAIN)
 }

@@ -23,6 +23,7 @@ use super::look::Look;
 use super::perform::{Request, content};
 use super::{Actions, Asker, Failure, Scene, audit, guards};
 use put::Standing;
+pub(super) use snippet::squashed;
 pub(super) use text::checked;
 use verify::{Finding, Witness};
 

@@ -44,6 +44,13 @@ impl Sender<'_> {
         self.scene.types(Typing::Paste(text)).await
     }
 
+    /// The same, with the time that it takes to be digested.
+    pub(in crate::actions) async fn type_text(&self, text: &str) -> Result<(), Failure> {
+        self.put_text(text).await?;
+        sleep(delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE)).await;
+        Ok(())
+    }
+
     pub(in crate::actions) async fn press(&self, keys: &[Key]) -> Result<(), Failure> {
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {

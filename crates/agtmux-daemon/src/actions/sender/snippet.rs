@@ -16,7 +16,7 @@ pub(super) fn of(text: &str) -> Option<String> {
 }
 
 /// Boxes break lines where they like.
-pub(super) fn squashed(text: &str) -> String {
+pub(in crate::actions) fn squashed(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
