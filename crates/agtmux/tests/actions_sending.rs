@@ -9,6 +9,7 @@ mod stage;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use agtmux::{SOON, kill, pid, soak, start};
@@ -80,11 +81,7 @@ fn what_was_begun_when_the_daemon_was_killed_is_not_known_to_be_done() {
     thread::scope(|scope| {
         scope.spawn(|| {
             // No answer is all that can be expected.
-            let text = body.to_string();
-            let headers = format!("content-length: {}\r\n", text.len());
-            let mut request = http::request("POST", "/v1/actions/send", &headers);
-            request.extend(text.as_bytes());
-            assert!(http::send(&stage.socket(), &request).is_none());
+            assert!(stage.try_post("send", &body).is_none());
         });
         wait_until("the text to be typed", SOON, || !agent.read().is_empty());
         kill(pid(&stage.world));
@@ -97,6 +94,57 @@ fn what_was_begun_when_the_daemon_was_killed_is_not_known_to_be_done() {
     let error = assert_refused(&stage.post("send", &body), "E_PRECONDITION");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("is not known")), "{error}");
     assert_eq!(agent.all_read(), b"\x1b[200~half way\x1b[201~");
+}
+
+/// Whoever was told that it was done finds it done once; whoever was not told may ask again and gets it once at the most.
+#[test]
+fn a_daemon_that_is_killed_among_senders_loses_and_repeats_nothing() {
+    let stage = Stage::new("");
+    for round in 0..if soak() { 20 } else { 1 } {
+        let agents: Vec<Agent> = (0..4).map(|n| stage.agent(&format!("round-{round}-{n}"))).collect();
+        let body = |client: usize, n: usize| {
+            let text = format!("round {round} client {client} text {n}");
+            json!({"ref": agents[client].runtime, "text": text, "request_ref": text})
+        };
+        let answered = AtomicUsize::new(0);
+        let told: Vec<(usize, usize)> = thread::scope(|scope| {
+            let (stage, answered, body) = (&stage, &answered, &body);
+            let send = move |client: usize| {
+                let mut told = Vec::new();
+                while let Some(answer) = stage.try_post("send", &body(client, told.len())) {
+                    assert_done(&answer);
+                    told.push((client, told.len()));
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+                told
+            };
+            let clients: Vec<_> = (0..4).map(|client| scope.spawn(move || send(client))).collect();
+            wait_until("some answers", SOON, || answered.load(Ordering::Relaxed) >= 6 + round % 5);
+            kill(pid(&stage.world));
+            clients.into_iter().flat_map(|client| client.join().expect("sent")).collect()
+        });
+        start(&stage.world);
+        for (client, agent) in agents.iter().enumerate() {
+            stage.becomes(agent, "idle");
+            let count = told.iter().filter(|(teller, _)| *teller == client).count();
+            // The one without an answer, under the same name.
+            let again = stage.post("send", &body(client, count));
+            let read = String::from_utf8(agent.all_read()).expect("text");
+            for n in 0..=count {
+                let text = body(client, n)["text"].as_str().expect("a text").to_owned();
+                let times = read.matches(&format!("\x1b[200~{text}\x1b[201~")).count();
+                let submitted = read.matches(&format!("\x1b[200~{text}\x1b[201~\r")).count();
+                assert!(times <= 1, "{text} was typed {times} times");
+                assert_eq!(
+                    (n < count || again.status == 200) && submitted != 1,
+                    false,
+                    "{text}: {} in {read:?}",
+                    again.json()
+                );
+            }
+            agent.server.run(&["kill-pane", "-t", &agent.pane]);
+        }
+    }
 }
 
 #[test]

@@ -134,3 +134,36 @@ pub(super) fn event_ids(result: Option<&serde_json::Value>) -> Vec<String> {
     let ids = result.and_then(|value| value.get("event_ids")?.as_array());
     ids.into_iter().flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+    #[test]
+    fn a_long_text_is_cut_and_no_half_of_a_secret_is_left() {
+        let config = Config::default();
+        let kept = |text: &str| kept(&config, Some(text)).expect("texts are kept");
+        assert_eq!(kept("short"), "short");
+        assert_eq!(kept(&format!("use {SECRET}")), "use [redacted:github]");
+        for before in (0..4 * MOST_KEPT).step_by(1000).chain(3 * MOST_KEPT - 60..3 * MOST_KEPT + 2) {
+            let text = format!("{} {SECRET} {}", "é".repeat(before / 2), "x".repeat(MOST_KEPT));
+            let kept = kept(&text);
+            assert!(!kept.contains("ghp_") && kept.len() <= MOST_KEPT + 20, "{before}: {}", kept.len());
+        }
+        // One that consists of secrets becomes short, and what is near the cut goes all the same.
+        let many = format!("{SECRET} ").repeat(3 * MOST_KEPT / (SECRET.len() + 1) + 9);
+        assert!(!kept(&many).contains("ghp_"));
+    }
+
+    #[test]
+    fn characters_that_are_pressed_are_a_text() {
+        let mut config = Config::default();
+        let keys: Vec<Key> = SECRET.chars().map(Key::Character).chain([Key::enter()]).collect();
+        assert_eq!(pressed(&config, &keys).as_deref(), Some("keys [redacted:github] Enter"));
+        assert_eq!(pressed(&config, &[]), None);
+        config.audit.store_text = false;
+        assert_eq!(pressed(&config, &keys).as_deref(), Some("41 keys"));
+    }
+}

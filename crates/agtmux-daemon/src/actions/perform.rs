@@ -51,17 +51,22 @@ impl Scene<'_> {
         })
     }
 
-    /// Types, if the pane is the one that is meant and whoever lived there when it was looked at has its terminal still: an
-    /// agent that ends leaves its screen behind, and what is meant for it would be a command to its shell.
-    pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
-        if let Some(living) = &self.located.living {
-            let discovery = &self.actions.0.discovery;
-            let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
-            if now.is_none_or(|now| now.process != living.runtime.process || now.suspended) {
-                let message = "nothing was typed: the agent has ended, or something else has its terminal";
-                return Err(Failure::refused(guards::stale(message.into())));
-            }
+    /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
+    /// behind, and what is meant for it would be a command to its shell.
+    pub(super) fn same_resident(&self) -> Result<(), Failure> {
+        let Some(living) = &self.located.living else { return Ok(()) };
+        let discovery = &self.actions.0.discovery;
+        let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
+        if now.is_some_and(|now| now.process == living.runtime.process && !now.suspended) {
+            return Ok(());
         }
+        let message = "nothing was typed: the agent has ended, or something else has its terminal";
+        Err(Failure::refused(guards::stale(message.into())))
+    }
+
+    /// Types, if the pane is the one that is meant, and so is whoever lives there.
+    pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
+        self.same_resident()?;
         match self.tmux.type_into(self.guard, typing).await {
             // Copy mode would take what is typed: it is left first, where that is allowed.
             Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {

@@ -79,7 +79,7 @@ async fn whole<T: Send + 'static>(
     }
 }
 
-/// Looks at a pane, to act on what was seen within the next 30 seconds.
+/// Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
 #[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
     (status = 200, body = Snapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file needs another part of it")]
 
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use agtmux_testkit::{TmuxServer, World, wait_for, wait_until};
@@ -104,11 +105,17 @@ impl Stage {
 
     #[track_caller]
     pub(crate) fn post(&self, action: &str, body: &Value) -> Answer {
+        self.try_post(action, body).unwrap_or_else(|| panic!("no answer to {action}"))
+    }
+
+    /// None when the daemon ended before it answered, or was not there.
+    pub(crate) fn try_post(&self, action: &str, body: &Value) -> Option<Answer> {
         let body = body.to_string();
         let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         let mut request = http::request("POST", &format!("/v1/actions/{action}"), &headers);
         request.extend(body.as_bytes());
-        http::send(&self.socket(), &request).unwrap_or_else(|| panic!("no answer to {action}"))
+        UnixStream::connect(self.socket()).ok()?;
+        http::send(&self.socket(), &request)
     }
 
     #[track_caller]

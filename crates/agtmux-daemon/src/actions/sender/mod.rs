@@ -202,6 +202,7 @@ impl<'a> Sender<'a> {
         let pane = self.scene.located.key.pane;
         loop {
             let late = Instant::now() >= deadline;
+            self.scene.same_resident()?;
             match self.typed(&agent_type).await? {
                 Some(draft) if draft.is_empty() || self.scene.forced => return Ok(Some(draft)),
                 // Twice, because a look may come in the middle of a drawing.
