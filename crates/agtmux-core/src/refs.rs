@@ -207,6 +207,28 @@ fn candidate(key: &PaneKey, pane: &Pane) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_or_refused(text in any::<String>(), prefix in "(pane:|runtime:|%|)") {
+            let _ = format!("{prefix}{text}").parse::<Ref>();
+        }
+
+        #[test]
+        fn a_place_is_read_as_it_was_written(
+            target in any::<String>(),
+            server in proptest::option::of(any::<String>()),
+            session in any::<String>(),
+            window in any::<u32>(),
+            pane in any::<u32>(),
+        ) {
+            let place = Ref::Place { target, server, session, window: WindowId(window), pane: PaneId(pane) };
+            let written = place.to_string();
+            prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic()), "{}", written);
+            prop_assert_eq!(written.parse(), Ok(place));
+        }
+    }
 
     #[test]
     fn references_are_read_strictly() {

@@ -1,7 +1,7 @@
 //! Bringing a person to a pane, only while it is the one that was meant.
 
 use crate::command::{Command, Framing};
-use crate::input::{DONE, FACTS, FIELDS, PaneGuard, is_that_pane};
+use crate::input::{DONE, PaneGuard, is_that_pane, tell};
 
 /// How to get there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,6 @@ impl Way {
 pub(crate) fn confirm(framing: &Framing, guard: PaneGuard) -> Command {
     let target = format!("%{}", guard.pane);
     let done = format!("display-message -p '{}'", framing.record(DONE, &[]));
-    let told = format!("display-message -p -t {target} '{}'", framing.record(FACTS, &FIELDS));
+    let told = tell(framing, &target, "1");
     Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg(is_that_pane(guard)).arg(done).arg(told)
 }

@@ -11,6 +11,7 @@ mod resume;
 mod screen;
 mod status_file;
 mod title;
+mod typing;
 
 use agtmux_core::ids::AgentType;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ use std::sync::OnceLock;
 
 use crate::native::{EventRule, NativeRules};
 
-pub use answers::{AnswerKeys, OptionKeys};
+pub use answers::{AnswerKeys, OptionKeys, Plain, TextWay, Way};
 pub(crate) use dialog::{Choices, DialogRule};
 pub(crate) use layout::Layout;
 pub use log_file::{LogFile, name_fits};
@@ -28,6 +29,7 @@ pub use resume::Resume;
 pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
 pub use status_file::StatusFile;
 pub(crate) use title::TitleRule;
+pub use typing::TypingRules;
 
 /// The version of the manifests' language that this build reads.
 pub const CONTRACT: u32 = 1;
@@ -58,6 +60,8 @@ struct Written {
     dialog: Vec<dialog::Written>,
     #[serde(default)]
     answers: answers::Written,
+    #[serde(default)]
+    typing: TypingRules,
     #[serde(default)]
     native: NativeRules,
     #[serde(default)]
@@ -122,6 +126,7 @@ pub(crate) struct Manifest {
     /// Whether the rules were seen to be right on the agent itself, or come from its documentation.
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,
+    pub(crate) typing: TypingRules,
     /// How to read the agent's own events, and what each says.
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
@@ -204,6 +209,7 @@ impl Manifest {
             version: written.version,
             measured: written.measured,
             process: written.process,
+            typing: written.typing,
             native: written.native,
             event: written.event,
             status_file: written.status_file,
@@ -232,7 +238,7 @@ impl Rules {
             return Some(format!("rule '{}' judges a screen, but there is no [layout]", self.screen[0].name));
         }
         let knows = |name: &str| self.dialog.iter().any(|rule| rule.name == name);
-        let stray = self.answers.by_dialog.keys().find(|name| !knows(name));
+        let stray = self.answers.dialogs().find(|name| !knows(name));
         stray.map(|name| format!("'answers.dialogs.{name}' is for a dialog that has no rule"))
     }
 }

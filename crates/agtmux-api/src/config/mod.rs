@@ -98,6 +98,7 @@ pub struct TmuxBridge {
 #[serde(deny_unknown_fields)]
 pub struct Actions {
     pub allow_from_agents: bool,
+    pub snapshot_lifetime: Span,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,6 +242,7 @@ impl Config {
             ("observe.reconcile_idle", self.observe.reconcile_idle, "100ms", "1h"),
             ("tmux_bridge.health_check_interval", self.tmux_bridge.health_check_interval, "1s", "1h"),
             ("tmux_bridge.subprocess_timeout", self.tmux_bridge.subprocess_timeout, "100ms", "1m"),
+            ("actions.snapshot_lifetime", self.actions.snapshot_lifetime, "1ms", "10m"),
             ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
             ("state.running_ttl", running_ttl, "1s", "168h"),
             ("state.bind_ttl", bind_ttl, "100ms", "10m"),

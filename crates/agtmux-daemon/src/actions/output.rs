@@ -9,6 +9,7 @@ use agtmux_api::wire::{
 use agtmux_api::{SCHEMA_VERSION, wire::Guards};
 use agtmux_core::refs::Ref;
 use agtmux_core::{sanitize, text};
+use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::perform::Request;
@@ -52,7 +53,7 @@ impl Actions {
         let now = self.0.clock.now();
         let seen = self.0.snapshots.named(&action.guards, now)?;
         guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
-        let snapshot = snapshots::of(&located, now);
+        let snapshot = snapshots::of(&located, now, SignedDuration::ZERO);
         let scene = self.scene(located, action.guards.force_stale)?;
         let report = output(&scene, action.lines, action.ansi).await.map_err(|failure| failure.error)?;
         Ok(ActionOutcome {

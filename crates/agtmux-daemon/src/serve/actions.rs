@@ -8,12 +8,13 @@ use agtmux_api::wire::{
 };
 use axum::Json;
 use axum::body::{Body, to_bytes};
-use axum::extract::{ConnectInfo, Path, Query, State};
+use axum::extract::{ConnectInfo, Path, State};
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
-use super::query::Refusal;
+use super::query::{Asked, Refusal};
 use super::{Context, Peer};
 use crate::actions::Asker;
 
@@ -40,15 +41,26 @@ async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, ApiEr
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(format!("the body cannot be read: {error}")))?;
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| match is_too_large(&error) {
+        true => {
+            ApiError::new(ErrorCode::TooLarge, format!("a request may have {} MiB at the most", LARGEST_BODY >> 20))
+                .with_hint("a text may have 1 MiB; put it into a file and tell the agent to read that")
+        }
+        false => bad(format!("the body did not arrive whole: {error}")),
+    })?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| bad(format!("the body is no JSON: {error}")))?;
     let fields = value.as_object().ok_or_else(|| bad("the body is not a JSON object".into()))?;
     let unknown = fields.keys().find(|key| !GUARDS.contains(&key.as_str()) && !keys.contains(&key.as_str()));
     if let Some(key) = unknown {
-        return Err(bad(format!("'{key}' is not known here")));
+        let shown: String = key.chars().take(64).collect();
+        return Err(bad(format!("'{shown}' is not known here")));
     }
     T::deserialize(value).map_err(|error| bad(format!("the request cannot be read: {error}")))
+}
+
+fn is_too_large(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
 }
 
 fn asker(peer: Peer) -> Asker {
@@ -68,7 +80,7 @@ async fn whole<T: Send + 'static>(
     }
 }
 
-/// Looks at a pane, to act on what was seen within the next 30 seconds.
+/// Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
 #[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
     (status = 200, body = Snapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
@@ -80,8 +92,8 @@ pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) ->
 /// Types a text and has it submitted, or presses keys.
 #[utoipa::path(post, path = "/v1/actions/send", request_body = SendAction, responses(
     (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError),
-    (status = 504, body = ApiError)))]
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 413, body = ApiError),
+    (status = 502, body = ApiError), (status = 503, body = ApiError), (status = 504, body = ApiError)))]
 pub(super) async fn send(
     State(context): State<Context>,
     ConnectInfo(peer): ConnectInfo<Peer>,
@@ -170,7 +182,7 @@ pub(super) struct Named {
     (status = 409, body = ApiError)))]
 pub(super) async fn get_health(
     State(context): State<Context>,
-    query: Query<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<PaneHealth>, Refusal> {
     let guards = Guards { r#ref: query.r#ref.clone(), ..Guards::default() };
     Ok(Json(context.actions.check_health(&guards).await?))
@@ -194,7 +206,7 @@ pub(super) async fn get_action(
     (status = 200, body = Audit), (status = 400, body = ApiError)))]
 pub(super) async fn get_audit(
     State(context): State<Context>,
-    query: Query<AuditQuery>,
+    Asked(query): Asked<AuditQuery>,
 ) -> Result<Json<Audit>, Refusal> {
     Ok(Json(context.actions.audit(&query).await?))
 }

@@ -5,13 +5,13 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{Explanation, History, PastEvents, PastState};
 use agtmux_core::refs::{Ref, RefError};
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Context;
-use super::query::Refusal;
+use super::query::{Asked, Refusal};
 use crate::engine::refusal;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};
@@ -36,7 +36,7 @@ pub(super) struct Named {
     (status = 409, body = ApiError)))]
 pub(super) async fn get_explain(
     State(context): State<Context>,
-    query: Query<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<Explanation>, Refusal> {
     let reference = parse(&query.r#ref)?;
     Ok(Json(context.engine.explain(reference).await?))
@@ -46,7 +46,10 @@ pub(super) async fn get_explain(
 #[utoipa::path(get, path = "/v1/history", params(Named), responses(
     (status = 200, body = History), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
-pub(super) async fn get_history(State(context): State<Context>, query: Query<Named>) -> Result<Json<History>, Refusal> {
+pub(super) async fn get_history(
+    State(context): State<Context>,
+    Asked(query): Asked<Named>,
+) -> Result<Json<History>, Refusal> {
     let runtime = match parse(&query.r#ref)? {
         Ref::Runtime(id) => id.to_string(),
         reference => context.engine.explain(reference).await?.runtime_id,
@@ -70,7 +73,7 @@ pub(super) async fn get_history(State(context): State<Context>, query: Query<Nam
     (status = 409, body = ApiError)))]
 pub(super) async fn get_past_events(
     State(context): State<Context>,
-    query: Query<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<PastEvents>, Refusal> {
     let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
     let (path, id) = (context.store.path().to_owned(), runtime.clone());

@@ -7,9 +7,10 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
 
 /// A query string, read strictly: a filter with a typing error must not list everything.
-pub(super) struct Asked(pub(super) ListQuery);
+pub(super) struct Asked<T = ListQuery>(pub(super) T);
 
 /// An error on its way out.
 #[derive(Debug)]
@@ -52,11 +53,11 @@ impl IntoResponse for Refusal {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        match Query::<ListQuery>::from_request_parts(parts, state).await {
+        match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
             Err(rejection) => {
                 let error = ApiError::new(ErrorCode::BadRequest, rejection.body_text());

@@ -17,6 +17,7 @@ mod resume;
 mod room;
 mod run;
 mod scenario;
+mod send;
 mod watch;
 mod words;
 

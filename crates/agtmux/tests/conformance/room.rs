@@ -122,6 +122,7 @@ impl Room {
         process::descendants(self.shell)
     }
 
+    /// The command under test, as a user of this room would run it.
     pub(crate) fn agtmux(&self) -> Command {
         self.world.agtmux()
     }

@@ -61,6 +61,9 @@ pub struct Answered {
     pub answered: String,
     pub verified: Verified,
     pub by: VerifiedBy,
+    /// What it asks since then, where the answer brought up another question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_now: Option<Dialog>,
     pub event_ids: Vec<String>,
 }
 
