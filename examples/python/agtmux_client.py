@@ -162,6 +162,10 @@ gets `resync`: it has to read `/v1/panes` anew."""
         """Answers the dialog that is open."""
         return self._ask("POST", "/v1/actions/respond", body=body)
 
+    def resume(self, body):
+        """Starts an agent that has ended again, in its pane, with its session."""
+        return self._ask("POST", "/v1/actions/resume", body=body)
+
     def send(self, body):
         """Types a text and has it submitted, or presses keys."""
         return self._ask("POST", "/v1/actions/send", body=body)
@@ -171,7 +175,7 @@ gets `resync`: it has to read `/v1/panes` anew."""
         return self._ask("POST", "/v1/adapters", body=body)
 
     def take_snapshot(self, body):
-        """Looks at a pane, to act on what was seen within the next 30 seconds."""
+        """Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says."""
         return self._ask("POST", "/v1/actions/snapshot", body=body)
 
     def view_output(self, body):

@@ -176,6 +176,11 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#ask("POST", "/v1/actions/respond", undefined, body);
   }
 
+  /** Starts an agent that has ended again, in its pane, with its session. */
+  resume(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/actions/resume", undefined, body);
+  }
+
   /** Types a text and has it submitted, or presses keys. */
   send(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/send", undefined, body);
@@ -186,7 +191,7 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#ask("POST", "/v1/adapters", undefined, body);
   }
 
-  /** Looks at a pane, to act on what was seen within the next 30 seconds. */
+  /** Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says. */
   takeSnapshot(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/snapshot", undefined, body);
   }

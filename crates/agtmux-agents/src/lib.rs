@@ -18,8 +18,12 @@ mod user;
 
 pub use adapter::{Adapter, Capabilities, Origin};
 pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
-pub use manifest::{AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, StatusFile, name_fits};
+pub use manifest::{
+    AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, Plain, Resume, StatusFile, TextWay, TypingRules, Way,
+    name_fits,
+};
 pub use process::{Found, ProcessFacts};
+pub use regex::Regex as Pattern;
 pub use registry::Registry;
 pub use screen::{Ink, Row, Screen, Style};
 pub use user::{Checked, Fault, LARGEST_MANIFEST, ManifestFile, UserManifests, check};

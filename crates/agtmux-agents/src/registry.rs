@@ -11,7 +11,7 @@ use crate::adapter::{Adapter, Origin};
 use crate::command_line::Invocation;
 use crate::foreground::{Standing, standings};
 use crate::judge::{Reading, Said};
-use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, StatusFile, Strength};
+use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, Resume, StatusFile, Strength, TypingRules};
 use crate::native::{self, Memory, NativeEvent, Reader, Told};
 use crate::process::{Found, ProcessFacts};
 use crate::screen::{Regions, Screen};
@@ -135,6 +135,12 @@ impl Registry {
         Regions::find(screen, self.manifest(agent_type)?.rules().layout.as_ref()).typed()
     }
 
+    /// The rows above the input box that have text.
+    pub fn transcript(&self, agent_type: &str, screen: &Screen) -> Vec<String> {
+        let layout = self.manifest(agent_type).and_then(|manifest| manifest.rules().layout.as_ref());
+        Regions::find(screen, layout).above_box()
+    }
+
     /// Whether the input box shows suggested text behind what was typed.
     pub fn suggests(&self, agent_type: &str, screen: &Screen) -> bool {
         self.manifest(agent_type)
@@ -146,9 +152,24 @@ impl Registry {
         self.manifest(agent_type).is_some_and(|manifest| manifest.rules().layout.is_some())
     }
 
+    /// What the input box makes of keys.
+    pub fn typing(&self, agent_type: &str) -> Option<&TypingRules> {
+        self.manifest(agent_type).map(|manifest| &manifest.typing)
+    }
+
+    /// Whether the agent's own events can tell that a prompt was submitted.
+    pub fn tells_submissions(&self, agent_type: &str) -> bool {
+        self.manifest(agent_type).is_some_and(|manifest| manifest.event.iter().any(|rule| rule.submits.is_some()))
+    }
+
     /// The keys that answer a dialog which this rule found.
     pub fn answers(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
         self.manifest(agent_type).map(|manifest| manifest.rules().answers.to(rule))
+    }
+
+    /// How an agent of this type goes on with a session after it has ended.
+    pub fn resume(&self, agent_type: &str) -> Option<&Resume> {
+        self.manifest(agent_type)?.resume.as_ref()
     }
 
     /// What an event of the agent's own says, given what is remembered of those before it.

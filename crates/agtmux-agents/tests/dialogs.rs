@@ -1,6 +1,6 @@
 //! What is asked on a screen, read from dialogs as they are written at other widths and in other scenes.
 
-use agtmux_agents::{Judgement, OptionKeys, Registry, SavedScreen, judge};
+use agtmux_agents::{Judgement, OptionKeys, Registry, SavedScreen, Screen, Way, judge};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::state::State;
 
@@ -116,10 +116,34 @@ fn keys_for_answers_are_known_by_the_rule_that_found_the_dialog() {
     let keys = |agent: &str, rule: &str| Registry::builtin().answers(agent, rule).expect("known").clone();
     let permission = judged("claude", &ASK.replace("☐ Colour", "Bash").replace("Which", "Do you want to know which"));
     assert_eq!(permission.rule.as_deref(), Some("permission"));
-    assert_eq!(keys("claude", "permission").deny, Some(vec!["Escape".to_owned()]));
-    assert_eq!(keys("claude", "consent-list").option, Some(OptionKeys::Walk));
-    assert_eq!(keys("claude", "consent-list").approve, None);
+    assert!(matches!(keys("claude", "permission").deny, Some(Way::Keys(keys)) if keys == ["Escape"]));
+    assert_eq!(keys("claude", "consent-list").option, Some(OptionKeys::Down));
+    assert!(keys("claude", "menu").approve.is_none());
     assert!(Registry::builtin().answers("nobody", "permission").is_none());
+}
+
+#[test]
+fn the_selected_option_is_seen_by_its_marker_or_its_look() {
+    let selected = |agent: &str, text: &str| {
+        let reading = Registry::builtin().read_screen(agent, &Screen::parse(text.as_bytes()), None);
+        assert!(reading.dialog.is_some(), "{text}");
+        reading.selected
+    };
+    assert_eq!(selected("claude", ASK), Some(1));
+    assert_eq!(selected("claude", &ASK.replace("❯ 1.", "  1.").replace("  2.", "❯ 2.")), Some(2));
+    let row = |options: [&str; 3]| {
+        let options = options.join("\x1b[48;2;30;30;30m  ");
+        format!(
+            "  ┃  △ Permission required\n  ┃    # Shell command\n  ┃\n  ┃  $ touch a\n  ┃\n  \
+             \x1b[48;2;20;20;20m┃\x1b[48;2;30;30;30m  {options}\x1b[48;2;30;30;30m          ⇆ select  enter confirm\n  ┃\n"
+        )
+    };
+    let filled = |label: &str| format!("\x1b[48;2;245;167;66m {label} ");
+    assert_eq!(selected("opencode", &row([&filled("Allow once"), " Allow always ", " Reject "])), Some(1));
+    assert_eq!(selected("opencode", &row([" Allow once ", " Allow always ", &filled("Reject")])), Some(3));
+    // Nobody is to guess which of them Enter would take.
+    assert_eq!(selected("opencode", &row([" Allow once ", " Allow always ", " Reject "])), None);
+    assert_eq!(selected("opencode", &row([&filled("Allow once"), &filled("Allow always"), " Reject "])), None);
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub enum ErrorCode {
     /// The state, or the dialog, is not the one that was seen.
     #[serde(rename = "E_STATE_CHANGED")]
     StateChanged,
-    /// The snapshot is older than 30 seconds.
+    /// The snapshot is too old to be acted on, or is not known.
     #[serde(rename = "E_SNAPSHOT_EXPIRED")]
     SnapshotExpired,
     /// Things are not such that it can be done.

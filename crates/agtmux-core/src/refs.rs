@@ -17,8 +17,16 @@ pub enum Ref {
     Place { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
     /// `%12`
     Pane(PaneId),
-    /// The kind of an agent, or the session that it lives in, where there is one of it.
+    /// The name of an agent, its kind, or the session that it lives in, where there is one of it.
     Agent(String),
+}
+
+/// The longest name that an agent can be given.
+const LONGEST_NAME: usize = 64;
+
+/// Whether an agent can be named so, and be found by that name.
+pub fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME && matches!(name.parse(), Ok(Ref::Agent(_)))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -159,7 +167,9 @@ impl Ref {
         match self {
             Self::Runtime(id) => runtime.id == *id,
             Self::Agent(name) => {
-                runtime.agent_type.as_str() == name || pane.placements.iter().any(|p| p.session_name == *name)
+                runtime.agent_type.as_str() == name
+                    || runtime.name.as_ref() == Some(name)
+                    || pane.placements.iter().any(|p| p.session_name == *name)
             }
             Self::Place { .. } | Self::Pane(_) => self.fits_place(key, pane),
         }
@@ -197,6 +207,28 @@ fn candidate(key: &PaneKey, pane: &Pane) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_or_refused(text in any::<String>(), prefix in "(pane:|runtime:|%|)") {
+            let _ = format!("{prefix}{text}").parse::<Ref>();
+        }
+
+        #[test]
+        fn a_place_is_read_as_it_was_written(
+            target in any::<String>(),
+            server in proptest::option::of(any::<String>()),
+            session in any::<String>(),
+            window in any::<u32>(),
+            pane in any::<u32>(),
+        ) {
+            let place = Ref::Place { target, server, session, window: WindowId(window), pane: PaneId(pane) };
+            let written = place.to_string();
+            prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic()), "{}", written);
+            prop_assert_eq!(written.parse(), Ok(place));
+        }
+    }
 
     #[test]
     fn references_are_read_strictly() {

@@ -96,6 +96,8 @@ impl StateRecord {
 pub struct Runtime {
     pub id: RuntimeId,
     pub agent_type: AgentType,
+    /// What whoever started it calls it.
+    pub name: Option<String>,
     pub process: ProcessRef,
     pub suspended: bool,
     pub started_at: Timestamp,

@@ -9,11 +9,13 @@ pub struct Capture {
     pub server_pid: u32,
     pub pane: u32,
     pub pane_pid: u32,
+    /// Its program draws the whole screen and keeps no history.
+    pub full_screen: bool,
     pub title: Vec<u8>,
     pub screen: Vec<u8>,
 }
 
-const FIELDS: [&str; 4] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{pane_title}"];
+const FIELDS: [&str; 5] = ["#{pid}", "#{pane_id}", "#{pane_pid}", "#{alternate_on}", "#{pane_title}"];
 
 const HEAD: char = 'h';
 const END: char = 'e';
@@ -53,13 +55,14 @@ pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
 }
 
 fn one(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
-    let &[server_pid, pane, pane_pid, title] = fields else { return None };
+    let &[server_pid, pane, pane_pid, alternate, title] = fields else { return None };
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
     let body = body.strip_prefix(b"\n").unwrap_or(body);
     Some(Capture {
         server_pid: number(server_pid)?,
         pane: number(pane.strip_prefix(b"%")?)?,
         pane_pid: number(pane_pid)?,
+        full_screen: alternate == b"1",
         title: title[..title.len().min(4096)].to_vec(),
         screen: body[..body.len().min(LARGEST_SCREEN)].to_vec(),
     })
@@ -71,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn answer(framing: &Framing, pane: &str, title: &str, screen: &str) -> String {
-        let head = framing.record(HEAD, &["9", pane, "42", title]);
+        let head = framing.record(HEAD, &["9", pane, "42", "0", title]);
         format!("{head}\n{screen}\n{}\n", framing.record(END, &[]))
     }
 
@@ -88,7 +91,7 @@ mod tests {
     fn one_that_was_cut_off_is_not_taken() {
         let framing = Framing::fresh();
         let whole = answer(&framing, "%1", "one", "a");
-        let text = whole.clone() + &framing.record(HEAD, &["9", "%2", "43", "two"]) + "\nhalf a screen";
+        let text = whole.clone() + &framing.record(HEAD, &["9", "%2", "43", "0", "two"]) + "\nhalf a screen";
         assert_eq!(parse(&framing, text.as_bytes()), parse(&framing, whole.as_bytes()));
     }
 

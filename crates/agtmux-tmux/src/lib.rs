@@ -3,6 +3,7 @@
 //! Everything that comes back from tmux is hostile until parsed: replies are framed with a word that no pane could have
 //! known, and ids are checked.
 
+mod attach;
 mod capture;
 mod command;
 pub mod hooks;
@@ -14,6 +15,7 @@ mod sockets;
 mod tap;
 mod version;
 
+pub use attach::Way;
 pub use capture::Capture;
 pub use command::{Command, Framing};
 pub use input::{BadKey, Key, PaneGuard, Refused, TypeError, Typing};

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::attach;
 use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
-use crate::input::{self, PaneGuard, TypeError, Typing};
+use crate::input::{self, PaneGuard, Refused, TypeError, Typing};
 use crate::listing::{self, Listing};
 use crate::tap;
 use crate::version::Version;
@@ -91,18 +92,46 @@ impl TmuxServer {
         Ok(!tap::was_taken(&framing, &answer))
     }
 
-    /// Types, if the pane is still the one that was meant. What is typed in several steps may stop in between.
+    /// Types, if the pane is still the one that was meant. What is typed in several steps may stop in between. Nothing is
+    /// typed any more once this has returned, also not by a server that was stopped and goes on.
     pub async fn type_into(&self, guard: PaneGuard, typing: Typing<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
-        for call in input::calls(&framing, guard, typing) {
-            let answer = self.answer(&call.commands, call.stdin).await;
-            if let (Err(_), Some(buffer)) = (&answer, &call.buffer) {
-                // The call may have been cut short between the two. It does no harm where the buffer is gone.
-                let _ = self.run(&[Command::new("delete-buffer").arg("-b").arg(buffer)]).await;
+        for step in input::steps(guard.pane, typing) {
+            let commands = step.commands(&framing, guard, input::given_up(SystemTime::now(), self.timeout));
+            let answer = self.answer(&commands, step.paste.as_ref().map(|(_, text)| *text)).await;
+            if let (Err(_), Some((buffer, _))) = (&answer, &step.paste) {
+                self.forget(buffer);
             }
             input::outcome(&framing, guard, &answer?)?;
         }
         Ok(())
+    }
+
+    /// Whether that pane is there and has that process, dead or alive.
+    pub async fn confirm(&self, guard: PaneGuard) -> Result<(), TypeError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&[attach::confirm(&framing, guard)]).await?;
+        input::outcome(&framing, guard, &answer)
+    }
+
+    /// Starts a program in a dead pane, if it is still that one and still dead. The pane's program before it is what the
+    /// guard names.
+    pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
+        let framing = Framing::fresh();
+        let until = input::given_up(SystemTime::now(), self.timeout);
+        let answer = self.run(&[input::respawn(&framing, guard, until, cwd, command)]).await?;
+        match input::outcome(&framing, guard, &answer) {
+            // It is the dead pane that was meant: all that is left is the time.
+            Err(TypeError::Refused(Refused::Dead)) => Err(Refused::Late.into()),
+            outcome => outcome,
+        }
+    }
+
+    /// A call that was cut short may leave its buffer behind. It does no harm where the buffer is gone, and a server that
+    /// is stopped does it when it goes on: nobody has to wait.
+    fn forget(&self, buffer: &str) {
+        let (server, forget) = (self.clone(), Command::new("delete-buffer").arg("-b").arg(buffer));
+        tokio::spawn(async move { server.run(&[forget]).await });
     }
 
     /// The last lines of what a pane has shown, wrapped lines in one, with colours if asked for.

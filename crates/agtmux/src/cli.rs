@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, config, daemon, emit, explain, history, hook, kill, list, replay, respond, run, send, setup, status,
-    watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
+    send, setup, status, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -51,8 +51,18 @@ pub(crate) enum Command {
     Send(Box<send::SendArgs>),
     /// Answer what an agent asks, only while it asks just that
     Respond(Box<respond::RespondArgs>),
+    /// Go to an agent's pane, if it is still the one that was meant
+    Attach(Box<attach::AttachArgs>),
+    /// Show what an agent's pane has shown, as plain text
+    ViewOutput(Box<view_output::ViewOutputArgs>),
+    /// Wait until agents are in a state; for scripts
+    Wait(wait::WaitArgs),
     /// Interrupt an agent, or end it
     Kill(Box<kill::KillArgs>),
+    /// Start an agent that has ended again, in its pane and directory, with its own session
+    Resume(Box<resume::ResumeArgs>),
+    /// What was done to agents, by whom, and what came of it; refused actions, too
+    Audit(audit::AuditArgs),
     /// Tell why an agent's state is what it is, or judge a saved screen
     Explain(explain::ExplainArgs),
     /// Tell how an agent's state has changed and how long each lasted
@@ -128,6 +138,19 @@ mod tests {
             "agtmux run --name reviewer -- claude --resume x",
             "agtmux run claude --model m",
             "agtmux hook codex notify --then notify-send -a x {}",
+            "agtmux attach %3 --if-runtime x --if-state idle --if-updated-within 30s --print",
+            "agtmux attach",
+            "agtmux view-output claude --lines 100 --ansi --follow --json",
+            "agtmux view-output -f",
+            "agtmux wait %1 %2 --for idle,completed --any --timeout 10m",
+            "agtmux wait claude --for waiting_approval --for waiting_input --all --json",
+            "agtmux resume runtime:ab12 --force-stale --request-ref again --json",
+            "agtmux audit --since 1h --limit 20 --json",
+            "agtmux audit --since 2026-11-15T09:00:00Z",
+            "agtmux send --text hi",
+            "agtmux kill --signal TERM --yes",
+            "agtmux explain",
+            "agtmux history --since 1h",
         ] {
             assert!(parses(line), "{line}");
         }
@@ -154,6 +177,15 @@ mod tests {
             "agtmux adapters --json new x",
             "agtmux explain --screen s",
             "agtmux explain %3 --manifest otto.toml",
+            "agtmux wait %1",
+            "agtmux wait %1 --for busy",
+            "agtmux wait %1 --for idle --any --all",
+            "agtmux wait %1 --for idle --timeout soon",
+            "agtmux attach %1 --print --json",
+            "agtmux view-output %1 --lines many",
+            "agtmux audit %1",
+            "agtmux respond %1",
+            "agtmux run --name a/b -- claude",
         ] {
             assert!(!parses(line), "{line}");
         }

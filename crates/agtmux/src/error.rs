@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use agtmux_api::client::ClientError;
 use agtmux_api::config::ConfigError;
+use agtmux_api::error::ErrorCode;
 use agtmux_api::paths::PathError;
 
 use crate::message::Message;
@@ -35,11 +36,18 @@ pub(crate) struct CliError {
     exit: Exit,
     /// None when there is nothing to say: whoever read our output has gone.
     message: Option<Message>,
+    /// Why the daemon refused.
+    code: Option<ErrorCode>,
 }
 
 impl CliError {
     pub(crate) fn new(exit: Exit, message: Message) -> Self {
-        Self { exit, message: Some(message) }
+        Self { exit, message: Some(message), code: None }
+    }
+
+    /// For whoever knows already.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self { exit, message: None, code: None }
     }
 
     pub(crate) fn failed(message: Message) -> Self {
@@ -53,6 +61,10 @@ impl CliError {
 
     pub(crate) fn exit(&self) -> Exit {
         self.exit
+    }
+
+    pub(crate) fn code(&self) -> Option<ErrorCode> {
+        self.code
     }
 
     pub(crate) fn report(&self) {
@@ -69,7 +81,7 @@ impl CliError {
 /// `agtmux list | head` is a success, whatever head left unread.
 pub(crate) fn stdout_failed(error: std::io::Error) -> CliError {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return CliError { exit: Exit::Ok, message: None };
+        return CliError::silent(Exit::Ok);
     }
     CliError::io("write to stdout", error)
 }
@@ -89,7 +101,7 @@ impl From<ClientError> for CliError {
             }
             ClientError::Refused(refusal) => {
                 let message = refusal.hint.into_iter().fold(message, Message::hint);
-                Self::new(Exit::DaemonFault, message)
+                Self { code: Some(refusal.code), ..Self::new(Exit::DaemonFault, message) }
             }
         }
     }

@@ -229,3 +229,30 @@ fn a_wrapper_without_a_shell_stays_awake() {
     wait_until("the wrapper's end", SOON, || !process::is_alive(wrapper));
     assert_eq!(wait_for_file(&code_file), "9");
 }
+
+#[test]
+fn a_name_that_was_given_is_a_reference() {
+    let world = world();
+    let server = shell(&world);
+    start(&world);
+    let agent = world.shell_named("claude");
+    server.new_session("other", &world.stand_in("claude"));
+    type_line(&server, &format!("{AGTMUX} run --name reviewer -- {} -c 'read x; exit 5'", agent.display()));
+    let named = wait_for("the name to be known", SOON, || {
+        let done = run(world.agtmux().args(["explain", "reviewer", "--json"]));
+        if done.code == Some(0) { Ok(done.json()) } else { Err(done.stderr) }
+    });
+    assert_eq!(named["pane_id"], "%0");
+    let listed = || run(world.agtmux().args(["list", "panes"])).text();
+    assert!(listed().contains("claude reviewer"), "{}", listed());
+    agtmux::kill(agtmux::pid(&world));
+    start(&world);
+    let again = run(world.agtmux().args(["list", "panes", "--json"])).json();
+    let names: Vec<&Value> = agtmux::items(&again).iter().map(|item| &item["name"]).collect();
+    assert!(names.contains(&&json!("reviewer")), "it is known to the next daemon: {again}");
+    type_line(&server, "x");
+    wait_for("nobody to be called that any more", SOON, || {
+        let done = run(world.agtmux().args(["explain", "reviewer"]));
+        if done.stderr.contains("no agent fits 'reviewer'") { Ok(()) } else { Err(done) }
+    });
+}

@@ -4,8 +4,9 @@ use agtmux_core::dialog::Dialog;
 use regex::Regex;
 
 use super::options::{self, Found};
-use crate::manifest::{Choices, DialogRule};
-use crate::screen::{Regions, is_edge, unframed};
+use super::rule;
+use crate::manifest::{Choices, DialogRule, Look};
+use crate::screen::{Regions, is_edge, start_within_frame, unframed};
 
 /// A dialog is at most so high; what is above it is never looked at.
 const HIGHEST_DIALOG: usize = 120;
@@ -28,8 +29,14 @@ impl Line<'_> {
     }
 }
 
+/// A dialog, and the number of the option that is selected, where that can be seen.
+pub(super) struct Open {
+    pub(super) dialog: Dialog,
+    pub(super) selected: Option<u32>,
+}
+
 /// The dialog that takes the place of the input box. Where there is a box, what looks like a dialog is a quotation.
-pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &Regions<'_>) -> Option<(&'r DialogRule, Dialog)> {
+pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &Regions<'_>) -> Option<(&'r DialogRule, Open)> {
     if rules.is_empty() || regions.has_box() {
         return None;
     }
@@ -40,7 +47,7 @@ pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &Regions<'_>) -> Option
     rules.iter().find_map(|rule| Some((rule, apply(rule, regions, &lines, first)?)))
 }
 
-fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: usize) -> Option<Dialog> {
+fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: usize) -> Option<Open> {
     let end = match &rule.hint {
         Some(hint) => hint_line(lines, hint, rule.trail)?,
         None => lines.len(),
@@ -50,7 +57,9 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
         Choices::Listed { marker } => options::listed(lines, end, marker)?,
         // Options may stand in the row of the hint.
         Choices::Inline { each } => options::inline(lines, (end + 1).min(lines.len()), each)?,
-        Choices::None => Found { options: Vec::new(), lines: end..end, lead: String::new() },
+        Choices::None => {
+            Found { options: Vec::new(), lines: end..end, lead: String::new(), labels: Vec::new(), marked: None }
+        }
     };
     let below = lines[found.lines.end.min(lines.len())..].iter().filter(|line| line.has_text()).count();
     if rule.hint.is_none() && below > rule.trail {
@@ -60,6 +69,10 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
         return None;
     }
     let start = regions.dialog_start(first + found.lines.start).saturating_sub(first);
+    let selected = match rule.selected {
+        Some(look) => selected_by_look(&found, regions, first, look),
+        None => found.marked,
+    };
     let mut paragraphs = paragraphs(&lines[start.min(found.lines.start)..found.lines.start]);
     paragraphs.extend((!found.lead.is_empty()).then_some(found.lead));
     if rule.head.as_ref().is_some_and(|head| !paragraphs.iter().any(|paragraph| head.is_match(paragraph))) {
@@ -76,7 +89,18 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
     let subject = Some(subject.trim().to_owned()).filter(|subject| !subject.is_empty());
     let asked = rule.question.as_ref().and_then(|question| question.captures(&paragraphs[asks])?.name("asks"));
     let question = asked.map_or(paragraphs[asks].as_str(), |asked| asked.as_str()).to_owned();
-    Some(Dialog::new(rule.kind, question, subject, found.options))
+    Some(Open { dialog: Dialog::new(rule.kind, question, subject, found.options), selected })
+}
+
+/// The only one that looks so.
+fn selected_by_look(found: &Found, regions: &Regions<'_>, first: usize, look: Look) -> Option<u32> {
+    let looks_so = |(line, byte): &(usize, usize)| {
+        let row = &regions.screen.rows()[first + line];
+        rule::has(row, start_within_frame(row) + byte, look)
+    };
+    let mut fitting = found.options.iter().zip(&found.labels).filter(|(_, label)| looks_so(label));
+    let selected = fitting.next()?.0.n;
+    fitting.next().is_none().then_some(selected)
 }
 
 /// The row of the hint, which may be broken in two.

@@ -25,12 +25,17 @@ pub(super) struct Found {
     pub(super) lines: Range<usize>,
     /// What stands before the first of them in its row.
     pub(super) lead: String,
+    /// Where each label begins: the row, and the byte in its text.
+    pub(super) labels: Vec<(usize, usize)>,
+    /// The number of the one with the marker.
+    pub(super) marked: Option<u32>,
 }
 
 /// Rows `1. Yes`, counted down from the last one above `end`.
 pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, described: bool) -> Option<Found> {
     let mut found: Vec<(usize, u32, String, usize)> = Vec::new();
-    let mut marked = 0;
+    let mut labels: Vec<(usize, usize)> = Vec::new();
+    let mut marked: Vec<u32> = Vec::new();
     let mut gap = 0;
     let mut scrolled = false;
     for at in (end.saturating_sub(HIGHEST_LIST)..end).rev() {
@@ -48,8 +53,11 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
             continue;
         }
         gap = 0;
-        marked += usize::from(marker.is_some_and(|marker| marker.is_match(parts[1].trim_end())));
-        let column = lines[at].text[..parts.get(3)?.start()].chars().count();
+        let is_marked = marker.is_some_and(|marker| marker.is_match(parts[1].trim_end()));
+        marked.extend(is_marked.then_some(n));
+        let label = parts.get(3)?.start();
+        labels.push((at, label));
+        let column = lines[at].text[..label].chars().count();
         found.push((at, n, parts[3].to_owned(), column));
         // What is above is not on screen.
         scrolled = parts[1].contains('↑');
@@ -58,7 +66,8 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
         }
     }
     found.reverse();
-    if (found.first()?.1 != 1 && !scrolled) || (marker.is_some() && marked != 1) {
+    labels.reverse();
+    if (found.first()?.1 != 1 && !scrolled) || (marker.is_some() && marked.len() != 1) {
         return None;
     }
     let mut last_line = found.last()?.0;
@@ -74,7 +83,8 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
         }
         options.push(DialogOption { n: *n, label: cleaned(&label) });
     }
-    Some(Found { options, lines: found[0].0..last_line + 1, lead: String::new() })
+    let marked = marked.first().copied();
+    Some(Found { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked })
 }
 
 /// Rows around the marked one that begin in its column.
@@ -85,17 +95,23 @@ pub(super) fn listed(lines: &[Line<'_>], end: usize, marker: &Regex) -> Option<F
     let above = lines[from..at].iter().rev().take_while(belongs).count();
     let below = lines[at + 1..end].iter().take_while(belongs).count();
     let rows = at - above..at + below + 1;
-    let mut labels: Vec<String> = Vec::new();
+    let (mut texts, mut labels, mut marked): (Vec<String>, Vec<(usize, usize)>, _) = (Vec::new(), Vec::new(), None);
     for row in rows.clone() {
         let text: String = lines[row].text.chars().skip(column).collect();
-        match labels.last_mut() {
+        match texts.last_mut() {
             Some(label) if text.starts_with(' ') => label.extend([" ", text.trim()]),
-            _ => labels.push(text),
+            _ => {
+                labels.push((row, lines[row].text.len() - text.len()));
+                texts.push(text);
+            }
+        }
+        if row == at {
+            marked = u32::try_from(texts.len()).ok();
         }
     }
-    let options = (1..).zip(labels).map(|(n, label)| DialogOption { n, label: cleaned(&label) }).collect::<Vec<_>>();
+    let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label: cleaned(&label) }).collect::<Vec<_>>();
     (options.len() > 1 && lines[at + below + 1..end].iter().filter(|l| l.has_text()).count() <= LONGEST_GAP)
-        .then_some(Found { options, lines: rows, lead: String::new() })
+        .then_some(Found { options, lines: rows, lead: String::new(), labels, marked })
 }
 
 /// The column where the text behind a marker begins.
@@ -115,9 +131,10 @@ pub(super) fn inline(lines: &[Line<'_>], end: usize, each: &Regex) -> Option<Fou
     let at = (from..end).rev().find(|at| each.find_iter(lines[*at].text).nth(1).is_some())?;
     let text = lines[at].text;
     let lead = text[..each.find(text)?.start()].trim().to_owned();
-    let labels = each.find_iter(text).map(|found| found.as_str().trim().to_owned());
-    let options = (1..).zip(labels).map(|(n, label)| DialogOption { n, label }).collect();
-    Some(Found { options, lines: at..at + 1, lead })
+    let texts = each.find_iter(text).map(|found| found.as_str().trim().to_owned());
+    let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label }).collect();
+    let labels = each.find_iter(text).map(|found| (at, found.start())).collect();
+    Some(Found { options, lines: at..at + 1, lead, labels, marked: None })
 }
 
 /// The label alone: descriptions may stand beside it, in a column of their own.

@@ -4,6 +4,7 @@ use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::{DialogKind, Rule, Stand};
 use agtmux_core::state::State;
 
+use super::dialog::Open;
 use super::{dialog, rule};
 use crate::manifest::Manifest;
 use crate::screen::{Regions, Screen, plain};
@@ -25,6 +26,8 @@ pub struct Reading {
     /// What says the state comes first.
     pub stands: Vec<Said>,
     pub dialog: Option<Dialog>,
+    /// The number of the option that is selected in it, where that can be seen.
+    pub selected: Option<u32>,
 }
 
 impl Reading {
@@ -38,14 +41,14 @@ impl Reading {
             rule: Rule { name: name.to_owned(), version: manifest.version },
             excerpt: excerpt.to_owned(),
         };
-        if let Some((rule, dialog)) = dialog::find(&rules.dialog, &regions) {
+        if let Some((rule, Open { dialog, selected })) = dialog::find(&rules.dialog, &regions) {
             let asks = said(Stand::Asks(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
-            return Self { stands: vec![asks], dialog: Some(dialog) };
+            return Self { stands: vec![asks], dialog: Some(dialog), selected };
         }
         let fitting = rules.screen.iter().find_map(|r| Some((r, rule::fits(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
         let stands = stands(rule.state).iter().map(|stand| said(*stand, rule.conclusive, &rule.name, &excerpt));
-        Self { stands: stands.collect(), dialog: None }
+        Self { stands: stands.collect(), ..Self::default() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether a rule fits a screen.
 
 use crate::manifest::{Look, Needs, Region, ScreenRule, StyleRule};
-use crate::screen::{Ink, Regions, Row, Style, unframed};
+use crate::screen::{Ink, Regions, Row, start_within_frame, unframed};
 
 /// The line that made it fit.
 pub(super) fn fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>) -> Option<String> {
@@ -63,11 +63,13 @@ fn looks_so(row: &Row, rule: &StyleRule) -> bool {
     rule.pattern.captures_iter(row.text()).any(|found| {
         let Some(piece) = found.get(1).or_else(|| found.get(0)) else { return false };
         let mut seen = piece.as_str().char_indices().filter(|(_, c)| !c.is_whitespace()).peekable();
-        seen.peek().is_some() && seen.all(|(at, _)| has(row.style_at(piece.start() + at), rule.is))
+        seen.peek().is_some() && seen.all(|(at, _)| has(row, piece.start() + at, rule.is))
     })
 }
 
-fn has(style: Style, look: Look) -> bool {
+/// Whether the character that begins at this byte looks so.
+pub(super) fn has(row: &Row, byte: usize, look: Look) -> bool {
+    let style = row.style_at(byte);
     match look {
         Look::Bold => style.bold,
         Look::Dim => style.dim,
@@ -76,5 +78,9 @@ fn has(style: Style, look: Look) -> bool {
         Look::Faint => style.is_faint(),
         Look::NotFaint => !style.is_faint(),
         Look::Coloured => style.fg == Ink::Colour,
+        Look::Filled => {
+            let ground = row.style_at(start_within_frame(row));
+            (style.reverse, style.bg) != (ground.reverse, ground.bg)
+        }
     }
 }

@@ -1,23 +1,59 @@
-//! The keys that answer a dialog.
+//! How a dialog is answered.
 
 use std::collections::BTreeMap;
 
+use regex::Regex;
 use serde::Deserialize;
+
+use super::pattern::compile as compile_pattern;
 
 #[derive(Default, Deserialize)]
 pub(super) struct Written {
-    approve: Option<Vec<String>>,
-    deny: Option<Vec<String>>,
+    approve: Option<WrittenWay>,
+    deny: Option<WrittenWay>,
     option: Option<String>,
+    text: Option<WrittenText>,
     #[serde(default)]
-    dialogs: BTreeMap<String, WrittenKeys>,
+    dialogs: BTreeMap<String, WrittenAnswers>,
 }
 
 #[derive(Deserialize)]
-struct WrittenKeys {
-    approve: Option<Vec<String>>,
-    deny: Option<Vec<String>>,
+struct WrittenAnswers {
+    approve: Option<WrittenWay>,
+    deny: Option<WrittenWay>,
     option: Option<String>,
+    text: Option<WrittenText>,
+    #[serde(default)]
+    then: BTreeMap<String, Plain>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenWay {
+    Keys(Vec<String>),
+    Option { option: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenText {
+    at: Option<String>,
+    take: Option<String>,
+    #[serde(default)]
+    keys: Vec<String>,
+    ready: Option<String>,
+    #[serde(default)]
+    opens: bool,
+    #[serde(default)]
+    none: bool,
+}
+
+/// An answer that needs nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Plain {
+    Approve,
+    Deny,
 }
 
 /// How one option is taken.
@@ -25,57 +61,126 @@ struct WrittenKeys {
 pub enum OptionKeys {
     /// Its number is typed.
     Digits,
-    /// The selection is walked down to it, then confirmed with Enter.
-    Walk,
+    /// The selection is moved up or down to it, then confirmed with Enter.
+    Down,
+    /// The same to the left or to the right.
+    Right,
 }
 
-/// Names of keys as tmux has them. What is not known is none, and such a dialog is not answered by keys.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// How a plain answer is given.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// By keys, with the names that tmux has for them.
+    Keys(Vec<String>),
+    /// By the first option whose label fits.
+    Option(Regex),
+}
+
+/// How words of one's own are given: what has to be done before they can be typed.
+#[derive(Debug, Clone)]
+pub struct TextWay {
+    /// The selection is moved to the option that fits.
+    pub at: Option<Regex>,
+    /// The option that fits is taken.
+    pub take: Option<Regex>,
+    /// Then these keys are pressed.
+    pub keys: Vec<String>,
+    /// Then this must be on the screen.
+    pub ready: Option<Regex>,
+    /// The dialog closes by that. The words go to what comes up instead: another dialog that takes them, or the input box.
+    pub opens: bool,
+}
+
+/// What is not known is none, and cannot be answered.
+#[derive(Debug, Clone, Default)]
 pub struct AnswerKeys {
-    pub approve: Option<Vec<String>>,
-    pub deny: Option<Vec<String>>,
+    pub approve: Option<Way>,
+    pub deny: Option<Way>,
     pub option: Option<OptionKeys>,
+    pub text: Option<TextWay>,
+    /// Dialogs that an answer may bring up and that belong to it, and how they are answered.
+    pub then: BTreeMap<String, Plain>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     usual: AnswerKeys,
-    pub(super) by_dialog: BTreeMap<String, AnswerKeys>,
+    by_dialog: BTreeMap<String, AnswerKeys>,
 }
 
 impl Answers {
     pub(crate) fn to(&self, dialog: &str) -> &AnswerKeys {
         self.by_dialog.get(dialog).unwrap_or(&self.usual)
     }
+
+    /// The dialogs that are named.
+    pub(super) fn dialogs(&self) -> impl Iterator<Item = &String> {
+        self.by_dialog.iter().flat_map(|(name, keys)| keys.then.keys().chain([name]))
+    }
 }
 
 pub(super) fn compile(written: Written) -> Result<Answers, String> {
-    let given = WrittenKeys { approve: written.approve, deny: written.deny, option: written.option };
-    let usual = keys("answers", given, &AnswerKeys::default())?;
-    let own = |(name, given): (String, WrittenKeys)| {
-        let keys = keys(&format!("answers.dialogs.{name}"), given, &usual)?;
+    let Written { approve, deny, option, text, dialogs } = written;
+    let given = WrittenAnswers { approve, deny, option, text, then: BTreeMap::new() };
+    let usual = answers("answers", given, &AnswerKeys::default())?;
+    let own = |(name, given): (String, WrittenAnswers)| {
+        let keys = answers(&format!("answers.dialogs.{name}"), given, &usual)?;
         Ok((name, keys))
     };
-    let by_dialog = written.dialogs.into_iter().map(own).collect::<Result<_, String>>()?;
+    let by_dialog = dialogs.into_iter().map(own).collect::<Result<_, String>>()?;
     Ok(Answers { usual, by_dialog })
 }
 
-/// What a dialog does not say for itself is as usual. An empty list says that there is no such key.
-fn keys(place: &str, written: WrittenKeys, usual: &AnswerKeys) -> Result<AnswerKeys, String> {
-    let or_usual = |given: Option<Vec<String>>, usual: &Option<Vec<String>>| match given {
-        Some(keys) => (!keys.is_empty()).then_some(keys),
-        None => usual.clone(),
-    };
+/// What a dialog does not say for itself is as usual.
+fn answers(place: &str, written: WrittenAnswers, usual: &AnswerKeys) -> Result<AnswerKeys, String> {
     let option = match written.option.as_deref() {
         None => usual.option,
         Some("{n}") => Some(OptionKeys::Digits),
-        Some("down") => Some(OptionKeys::Walk),
+        Some("down") => Some(OptionKeys::Down),
+        Some("right") => Some(OptionKeys::Right),
         Some("") => None,
-        Some(other) => return Err(format!("'{place}.option' is '{{n}}' or 'down', not '{other}'")),
+        Some(other) => return Err(format!("'{place}.option' is '{{n}}', 'down' or 'right', not '{other}'")),
     };
-    Ok(AnswerKeys {
-        approve: or_usual(written.approve, &usual.approve),
-        deny: or_usual(written.deny, &usual.deny),
+    let keys = AnswerKeys {
+        approve: way(&format!("'{place}.approve'"), written.approve, &usual.approve)?,
+        deny: way(&format!("'{place}.deny'"), written.deny, &usual.deny)?,
         option,
+        text: match written.text {
+            None => usual.text.clone(),
+            Some(given) if given.none => None,
+            Some(given) => Some(text(&format!("'{place}.text"), given)?),
+        },
+        then: written.then,
+    };
+    let takes = [&keys.approve, &keys.deny].iter().any(|way| matches!(way, Some(Way::Option(_))));
+    let takes = takes || keys.text.as_ref().is_some_and(|text| text.take.is_some());
+    if takes && keys.option.is_none() {
+        return Err(format!("'{place}' takes an option, but has no 'option' that says how"));
+    }
+    Ok(keys)
+}
+
+/// An empty list says that there is no such key.
+fn way(what: &str, written: Option<WrittenWay>, usual: &Option<Way>) -> Result<Option<Way>, String> {
+    Ok(match written {
+        None => usual.clone(),
+        Some(WrittenWay::Keys(keys)) => (!keys.is_empty()).then_some(Way::Keys(keys)),
+        Some(WrittenWay::Option { option }) => Some(Way::Option(compile_pattern(what, &option)?)),
+    })
+}
+
+fn text(what: &str, written: WrittenText) -> Result<TextWay, String> {
+    if written.at.is_some() && written.take.is_some() {
+        return Err(format!("{what}' has both 'at' and 'take': an option is either gone to or taken"));
+    }
+    let some = |key: &str, pattern: Option<String>| {
+        pattern.map(|pattern| compile_pattern(&format!("{what}.{key}'"), &pattern)).transpose()
+    };
+    Ok(TextWay {
+        at: some("at", written.at)?,
+        take: some("take", written.take)?,
+        keys: written.keys,
+        ready: some("ready", written.ready)?,
+        opens: written.opens,
     })
 }

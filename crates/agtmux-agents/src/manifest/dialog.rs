@@ -4,6 +4,7 @@ use agtmux_core::evidence::DialogKind;
 use regex::Regex;
 use serde::Deserialize;
 
+use super::Look;
 use super::pattern::{check_name, compile as compile_pattern, compile_some};
 
 #[derive(Deserialize)]
@@ -12,6 +13,7 @@ pub(super) struct Written {
     kind: DialogKind,
     options: WrittenChoices,
     marker: Option<String>,
+    selected: Option<Look>,
     choices: Option<String>,
     #[serde(default)]
     described: bool,
@@ -62,6 +64,8 @@ pub(crate) struct DialogRule {
     pub(crate) name: String,
     pub(crate) kind: DialogKind,
     pub(crate) choices: Choices,
+    /// How the selected option looks, where no marker tells.
+    pub(crate) selected: Option<Look>,
     /// Whether rows below an option describe it. They are part of its label otherwise.
     pub(crate) described: bool,
     /// Must be found above the options.
@@ -99,6 +103,7 @@ fn compile_rule(written: Written) -> Result<DialogRule, String> {
     let rule = DialogRule {
         kind: written.kind,
         choices,
+        selected: written.selected,
         described: written.described,
         head: some("head", &written.head)?,
         question: some("question", &written.question)?,

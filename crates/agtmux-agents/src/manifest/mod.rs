@@ -7,9 +7,11 @@ mod log_file;
 mod pattern;
 mod place;
 mod process;
+mod resume;
 mod screen;
 mod status_file;
 mod title;
+mod typing;
 
 use agtmux_core::ids::AgentType;
 use serde::Deserialize;
@@ -17,15 +19,17 @@ use std::sync::OnceLock;
 
 use crate::native::{EventRule, NativeRules};
 
-pub use answers::{AnswerKeys, OptionKeys};
+pub use answers::{AnswerKeys, OptionKeys, Plain, TextWay, Way};
 pub(crate) use dialog::{Choices, DialogRule};
 pub(crate) use layout::Layout;
 pub use log_file::{LogFile, name_fits};
 pub use place::ManifestError;
 pub(crate) use process::{ProcessRules, Strength};
+pub use resume::Resume;
 pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
 pub use status_file::StatusFile;
 pub(crate) use title::TitleRule;
+pub use typing::TypingRules;
 
 /// The version of the manifests' language that this build reads.
 pub const CONTRACT: u32 = 1;
@@ -57,6 +61,8 @@ struct Written {
     #[serde(default)]
     answers: answers::Written,
     #[serde(default)]
+    typing: TypingRules,
+    #[serde(default)]
     native: NativeRules,
     #[serde(default)]
     event: Vec<EventRule>,
@@ -64,6 +70,8 @@ struct Written {
     status_file: Option<StatusFile>,
     #[serde(default)]
     log: Option<LogFile>,
+    #[serde(default)]
+    resume: Option<Resume>,
 }
 
 impl Written {
@@ -118,11 +126,13 @@ pub(crate) struct Manifest {
     /// Whether the rules were seen to be right on the agent itself, or come from its documentation.
     pub(crate) measured: bool,
     pub(crate) process: ProcessRules,
+    pub(crate) typing: TypingRules,
     /// How to read the agent's own events, and what each says.
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
     pub(crate) status_file: Option<StatusFile>,
     pub(crate) log: Option<LogFile>,
+    pub(crate) resume: Option<Resume>,
     /// Keys that this build does not know.
     pub(crate) warnings: Vec<String>,
     rules: OnceLock<Rules>,
@@ -190,7 +200,8 @@ impl Manifest {
         }
         let files = written.status_file.iter().filter_map(StatusFile::problem);
         let files = files.chain(written.log.iter().filter_map(LogFile::problem));
-        if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(files).next() {
+        let others = files.chain(written.resume.iter().filter_map(Resume::problem));
+        if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(others).next() {
             return Err(problem);
         }
         let manifest = Self {
@@ -198,10 +209,12 @@ impl Manifest {
             version: written.version,
             measured: written.measured,
             process: written.process,
+            typing: written.typing,
             native: written.native,
             event: written.event,
             status_file: written.status_file,
             log: written.log,
+            resume: written.resume,
             warnings,
             rules: OnceLock::new(),
             embedded: None,
@@ -225,7 +238,7 @@ impl Rules {
             return Some(format!("rule '{}' judges a screen, but there is no [layout]", self.screen[0].name));
         }
         let knows = |name: &str| self.dialog.iter().any(|rule| rule.name == name);
-        let stray = self.answers.by_dialog.keys().find(|name| !knows(name));
+        let stray = self.answers.dialogs().find(|name| !knows(name));
         stray.map(|name| format!("'answers.dialogs.{name}' is for a dialog that has no rule"))
     }
 }

@@ -95,6 +95,8 @@ pub(crate) enum Look {
     NotFaint,
     /// Neither default nor a shade of grey.
     Coloured,
+    /// On another ground than the row around it.
+    Filled,
 }
 
 /// The pattern, or its first group, must be found with this look. A capture that does not tell looks fits none.

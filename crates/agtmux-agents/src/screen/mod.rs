@@ -32,6 +32,11 @@ impl Screen {
         &self.rows
     }
 
+    /// The text of all rows without the frames around it.
+    pub fn inner_text(&self) -> String {
+        self.rows.iter().map(|row| unframed(row.text())).collect::<Vec<_>>().join("\n")
+    }
+
     /// Whether the capture told how anything looks.
     pub fn is_styled(&self) -> bool {
         self.styled
@@ -62,6 +67,11 @@ pub(crate) fn unframed(text: &str) -> &str {
         inner = rest.strip_suffix(SIDES).unwrap_or(rest).trim_end();
     }
     inner
+}
+
+/// Where that begins in the row, in bytes.
+pub(crate) fn start_within_frame(row: &Row) -> usize {
+    row.text().find(unframed(row.text())).unwrap_or(0)
 }
 
 /// Text from beside a screen, such as a title, as rules see it.

@@ -70,6 +70,13 @@ impl<'s> Regions<'s> {
         })
     }
 
+    /// All rows with text above the box; none where there is no box.
+    pub(crate) fn above_box(&self) -> Vec<String> {
+        let above = self.live.as_ref().map_or(0, |live| live.rim);
+        let rows = self.screen.rows()[..above].iter().filter(|row| !row.is_blank());
+        rows.map(|row| row.text().to_owned()).collect()
+    }
+
     /// What stands in the box without what only looks typed, and without the prompt's sign.
     pub(crate) fn typed(&self) -> Option<String> {
         let live = self.live.as_ref()?;

@@ -1,6 +1,8 @@
 //! The settings. `defaults.toml` is the one place where a default lives: it is parsed for its values and printed for
 //! its comments.
 
+mod yaml;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -98,6 +100,7 @@ pub struct TmuxBridge {
 #[serde(deny_unknown_fields)]
 pub struct Actions {
     pub allow_from_agents: bool,
+    pub snapshot_lifetime: Span,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,6 +214,8 @@ pub enum ConfigError {
     Syntax { path: PathBuf, message: String },
     #[error("'{}': {message}", path.display())]
     Value { path: PathBuf, message: String },
+    #[error("there are '{}' and '{}', and only one of them can be meant; move one of them away", one.display(), other.display())]
+    Both { one: PathBuf, other: PathBuf },
 }
 
 impl Default for Config {
@@ -223,6 +228,7 @@ impl Default for Config {
 impl Config {
     /// The user's file over the defaults. A file that is not there is no error; one that cannot be understood is.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let path = &Self::file(path)?;
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -231,15 +237,35 @@ impl Config {
         Self::parse(&text, path)
     }
 
-    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let syntax = |error: toml::de::Error| ConfigError::Syntax {
-            path: path.to_owned(),
-            message: error.to_string().trim_end().to_owned(),
+    /// The file that is meant: this one, or the YAML of the same name where there is no TOML. Both at once are refused: nobody
+    /// could tell which of them counts.
+    pub fn file(path: &Path) -> Result<PathBuf, ConfigError> {
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            return Ok(path.to_owned());
+        }
+        let names = ["toml", "yaml", "yml"].map(|extension| path.with_extension(extension));
+        let mut there = names.into_iter().filter(|file| file.exists());
+        match (there.next(), there.next()) {
+            (Some(one), Some(other)) => Err(ConfigError::Both { one, other }),
+            (Some(one), None) => Ok(one),
+            (None, _) => Ok(path.to_owned()),
+        }
+    }
+
+    /// What the user's file says, as a table. Where the path ends in `.yaml` or `.yml`, it is YAML.
+    pub fn table(text: &str, path: &Path) -> Result<toml::Table, ConfigError> {
+        let read = match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            true => yaml::table(text),
+            false => toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned()),
         };
+        read.map_err(|message| ConfigError::Syntax { path: path.to_owned(), message })
+    }
+
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         // Each table is optional in the user's file, and each key of it: what is missing comes from the defaults. The
         // user's text is checked as it stands so that a fault is reported with its line.
-        let partial: toml::Table = toml::from_str(text).map_err(syntax)?;
-        let mut merged: toml::Table = toml::from_str(DEFAULTS).map_err(syntax)?;
+        let partial = Self::table(text, path)?;
+        let mut merged = Self::table(DEFAULTS, Path::new("defaults.toml"))?;
         for (name, value) in partial {
             match (merged.get_mut(&name), value) {
                 (Some(toml::Value::Table(into)), toml::Value::Table(from)) => into.extend(from),
@@ -268,6 +294,7 @@ impl Config {
             ("observe.reconcile_idle", self.observe.reconcile_idle, "100ms", "1h"),
             ("tmux_bridge.health_check_interval", self.tmux_bridge.health_check_interval, "1s", "1h"),
             ("tmux_bridge.subprocess_timeout", self.tmux_bridge.subprocess_timeout, "100ms", "1m"),
+            ("actions.snapshot_lifetime", self.actions.snapshot_lifetime, "1ms", "10m"),
             ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
             ("state.running_ttl", running_ttl, "1s", "168h"),
             ("state.bind_ttl", bind_ttl, "100ms", "10m"),
@@ -314,7 +341,7 @@ fn locate(text: &str, error: &toml::de::Error) -> String {
     let key = if message.starts_with("unknown field") { quoted } else { path.rsplit('.').next().unwrap_or_default() };
     let line = text.lines().position(|l| {
         let l = l.trim_start().trim_start_matches('[');
-        !key.is_empty() && l.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(['=', ']']))
+        !key.is_empty() && l.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(['=', ']', ':']))
     });
     match line {
         Some(line) => format!("line {}: {message}", line + 1),

@@ -31,6 +31,8 @@ pub struct PaneItem {
     #[schemars(with = "Option<String>")]
     #[schema(value_type = Option<String>, example = "claude")]
     pub agent_type: Option<AgentType>,
+    /// What whoever started the agent calls it (`agtmux run --name`): a reference by itself.
+    pub name: Option<String>,
     /// Null where no agent lives.
     pub state: Option<State>,
     pub reason_code: Option<ReasonCode>,

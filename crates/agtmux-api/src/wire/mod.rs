@@ -13,8 +13,9 @@ mod web;
 
 pub use action::{
     ActionKind, ActionOutcome, ActionRecord, ActionStatus, Answer, Answered, AttachAction, AttachPlan, Audit,
-    AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, Profile,
-    RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot, SnapshotAction, Verified, VerifiedBy,
+    AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, PlanSession,
+    Profile, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot, SnapshotAction, Verified,
+    VerifiedBy,
 };
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,

@@ -304,6 +304,7 @@ fn see_agent(
     let runtime = Runtime {
         id: identity.id(),
         agent_type: agent.agent_type,
+        name: None,
         process: agent.process,
         suspended: agent.suspended,
         started_at: now,

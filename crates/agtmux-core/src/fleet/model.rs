@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Generation, PaneId, ServerKey, SessionId, TargetName, WindowId};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, RuntimeId};
 
 /// Everything that is watched.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -105,6 +105,18 @@ impl Fleet {
 
     pub fn target_outages(&self) -> impl Iterator<Item = (&TargetName, &Outage)> {
         self.target_outages.iter()
+    }
+
+    /// Gives whoever lives in this pane a name, if it is that one. Says whether it is a new one.
+    pub fn name_runtime(&mut self, key: &PaneKey, id: &RuntimeId, name: &str) -> bool {
+        let pane = self.servers.get_mut(&key.server).and_then(|server| server.panes.get_mut(&key.pane));
+        match pane.and_then(|pane| pane.runtime.as_mut()).filter(|runtime| runtime.id == *id) {
+            Some(runtime) if runtime.name.as_deref() != Some(name) => {
+                runtime.name = Some(name.to_owned());
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Puts back what the store remembers of a server, before anything is observed. The next listing decides what of

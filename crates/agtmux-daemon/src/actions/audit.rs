@@ -5,6 +5,7 @@ use agtmux_api::config::Config;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Audit, AuditQuery};
 use agtmux_core::redact;
+use agtmux_tmux::Key;
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
@@ -15,6 +16,8 @@ use crate::store::{ActionRow, Change, SnapshotRow, actions};
 /// How many are shown when nobody says how many.
 const USUALLY: u32 = 1000;
 const MOST: u32 = 100_000;
+/// How many bytes of a text are kept.
+const MOST_KEPT: usize = 16 << 10;
 
 impl Actions {
     pub(super) async fn write(
@@ -23,7 +26,9 @@ impl Actions {
         content: &str,
         snapshot: Option<&SnapshotRow>,
     ) -> Result<(), ApiError> {
-        let mut row = ActionRow { record: record.clone(), content_hash: hash(content) };
+        // Of a short text a hash tells as much as the text: it is kept only where a repetition has to be known again.
+        let content_hash = record.request_ref.as_ref().map(|_| hash(content)).unwrap_or_default();
+        let mut row = ActionRow { record: record.clone(), content_hash };
         // Nothing was done under that name: it may be tried again.
         row.record.request_ref = row.record.request_ref.filter(|_| record.status != ActionStatus::Refused);
         let snapshot = snapshot.map(|row| Change::PutSnapshot(Box::new(row.clone())));
@@ -64,9 +69,35 @@ impl Actions {
     }
 }
 
-/// What is kept of a text: nothing, or what is left without its secrets.
+/// What is kept of a text: nothing, or the start of what is left without its secrets.
 pub(super) fn kept(config: &Config, text: Option<&str>) -> Option<String> {
-    text.filter(|_| config.audit.store_text).map(harmless)
+    text.filter(|_| config.audit.store_text).map(start)
+}
+
+/// A secret that was cut in two does not look like one any more: what is near the first cut is thrown away.
+fn start(text: &str) -> String {
+    let clean = harmless(&text[..text.floor_char_boundary(3 * MOST_KEPT)]);
+    let most = if text.len() > 3 * MOST_KEPT { clean.len().saturating_sub(MOST_KEPT) } else { clean.len() };
+    let kept = &clean[..clean.floor_char_boundary(most.min(MOST_KEPT))];
+    if kept.len() == clean.len() { clean } else { format!("{kept}… [cut]") }
+}
+
+/// The keys that are pressed. Characters are a text, too.
+pub(super) fn pressed(config: &Config, keys: &[Key]) -> Option<String> {
+    if keys.is_empty() {
+        return None;
+    }
+    if !config.audit.store_text {
+        return Some(format!("{} keys", keys.len()));
+    }
+    let mut words = String::from("keys");
+    for (n, key) in keys.iter().enumerate() {
+        let goes_on =
+            matches!((n.checked_sub(1).map(|before| &keys[before]), key), (Some(Key::Character(_)), Key::Character(_)));
+        words.push_str(if goes_on { "" } else { " " });
+        words.push_str(&key.to_string());
+    }
+    Some(start(&words))
 }
 
 pub(super) fn harmless(text: &str) -> String {
@@ -92,6 +123,8 @@ pub(super) fn result<T: Serialize>(
         && let Some(fields) = value.as_object_mut()
     {
         fields.remove("answered");
+        // Some dialogs show what was typed into them.
+        fields.remove("asks_now");
     }
     Some(value)
 }
@@ -100,4 +133,37 @@ pub(super) fn result<T: Serialize>(
 pub(super) fn event_ids(result: Option<&serde_json::Value>) -> Vec<String> {
     let ids = result.and_then(|value| value.get("event_ids")?.as_array());
     ids.into_iter().flatten().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+    #[test]
+    fn a_long_text_is_cut_and_no_half_of_a_secret_is_left() {
+        let config = Config::default();
+        let kept = |text: &str| kept(&config, Some(text)).expect("texts are kept");
+        assert_eq!(kept("short"), "short");
+        assert_eq!(kept(&format!("use {SECRET}")), "use [redacted:github]");
+        for before in (0..4 * MOST_KEPT).step_by(1000).chain(3 * MOST_KEPT - 60..3 * MOST_KEPT + 2) {
+            let text = format!("{} {SECRET} {}", "é".repeat(before / 2), "x".repeat(MOST_KEPT));
+            let kept = kept(&text);
+            assert!(!kept.contains("ghp_") && kept.len() <= MOST_KEPT + 20, "{before}: {}", kept.len());
+        }
+        // One that consists of secrets becomes short, and what is near the cut goes all the same.
+        let many = format!("{SECRET} ").repeat(3 * MOST_KEPT / (SECRET.len() + 1) + 9);
+        assert!(!kept(&many).contains("ghp_"));
+    }
+
+    #[test]
+    fn characters_that_are_pressed_are_a_text() {
+        let mut config = Config::default();
+        let keys: Vec<Key> = SECRET.chars().map(Key::Character).chain([Key::enter()]).collect();
+        assert_eq!(pressed(&config, &keys).as_deref(), Some("keys [redacted:github] Enter"));
+        assert_eq!(pressed(&config, &[]), None);
+        config.audit.store_text = false;
+        assert_eq!(pressed(&config, &keys).as_deref(), Some("41 keys"));
+    }
 }

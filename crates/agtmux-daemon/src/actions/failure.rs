@@ -49,6 +49,12 @@ impl From<TmuxError> for Failure {
 impl From<TypeError> for Failure {
     fn from(error: TypeError) -> Self {
         match error {
+            // Whether it was typed before tmux fell silent is not known. It will not be typed later.
+            TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_))) => {
+                let failure = Self::from(error);
+                let hint = "agtmux view-output shows whether it was typed; it will not be typed later";
+                Self { error: failure.error.with_hint(hint), done_something: true }
+            }
             TypeError::Tmux(error) => error.into(),
             TypeError::Refused(why) => Self::refused(refused(why)),
         }
@@ -63,6 +69,7 @@ fn refused(why: Refused) -> ApiError {
         Refused::InMode => (ErrorCode::Precondition, "leave copy mode there, or set tmux_bridge.leave_copy_mode"),
         Refused::Synchronized => (ErrorCode::Precondition, "tmux set-option -w synchronize-panes off"),
         Refused::InputOff => (ErrorCode::Precondition, "tmux select-pane -e"),
+        Refused::Late => (ErrorCode::Timeout, "agtmux daemon status"),
     };
     ApiError::new(code, format!("nothing was typed: {why}")).with_hint(hint)
 }

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::Located;
 use crate::store::SnapshotRow;
 
-/// What is compared whatever the action is. The first difference is told; only force overrides it.
+/// What is compared whatever the action is. The first difference is told. Force overrides all of it but one: a pane that is
+/// another one than the one that was seen.
 pub(super) fn check(
     guards: &Guards,
     seen: Option<&SnapshotRow>,
@@ -16,6 +17,9 @@ pub(super) fn check(
     kind: ActionKind,
     now: Timestamp,
 ) -> Result<(), ApiError> {
+    if let Some(seen) = seen {
+        same_place(seen, located)?;
+    }
     if guards.force_stale {
         return Ok(());
     }
@@ -51,12 +55,17 @@ pub(super) fn check(
     if kind.is_mutating() { trusted(located, kind) } else { Ok(()) }
 }
 
-fn same_as_seen(seen: &SnapshotRow, located: &Located) -> Result<(), ApiError> {
-    let now = super::snapshots::of(located, seen.observed_at);
-    let place = |row: &SnapshotRow| (row.server.clone(), row.generation, row.pane, row.epoch, row.pane_pid);
-    if place(seen) != place(&now) {
-        return Err(stale("the pane is not the one that was seen".into()));
+fn same_place(seen: &SnapshotRow, located: &Located) -> Result<(), ApiError> {
+    let was = (&seen.server, seen.generation, seen.pane, seen.epoch, seen.pane_pid);
+    let (key, pane) = (&located.key, &located.pane);
+    if was == (&key.server, located.generation, key.pane, pane.epoch, pane.pid) {
+        return Ok(());
     }
+    Err(stale("the pane is not the one that was seen".into()))
+}
+
+fn same_as_seen(seen: &SnapshotRow, located: &Located) -> Result<(), ApiError> {
+    let now = super::snapshots::of(located, seen.observed_at, SignedDuration::ZERO);
     if seen.runtime_id != now.runtime_id {
         return Err(stale("another agent lives there than the one that was seen, or none".into()));
     }
@@ -87,7 +96,7 @@ fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
         return Err(error.with_hint("agtmux daemon status"));
     }
     let Some(living) = &located.living else { return Ok(()) };
-    // How to end what hangs is another question than what to type into it.
+    // One that has ended has no state that could be known.
     if living.record.state == State::Unknown && kind != ActionKind::Resume {
         let why = living.record.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         let error = ApiError::new(ErrorCode::Precondition, format!("its state is unknown{why}"));
@@ -100,6 +109,8 @@ pub(super) fn stale(message: String) -> ApiError {
     ApiError::new(ErrorCode::RuntimeStale, message).with_hint("agtmux list panes")
 }
 
+pub(super) const LOOK_AGAIN: &str = "look again: agtmux list panes";
+
 pub(super) fn changed(message: String) -> ApiError {
-    ApiError::new(ErrorCode::StateChanged, message).with_hint("look again: agtmux list panes")
+    ApiError::new(ErrorCode::StateChanged, message).with_hint(LOOK_AGAIN)
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, KillAction, KillReport, KillSignal};
+use agtmux_core::ids::ProcessRef;
 use agtmux_tmux::platform::{self, Process};
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
-use super::perform::Request;
+use super::perform::{Request, content};
 use super::{Actions, Asker, Failure, Scene, guards};
 
 /// How long it is watched for its end.
@@ -17,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Actions {
     pub(crate) async fn kill(&self, action: KillAction, asker: Asker) -> Result<ActionOutcome<KillReport>, ApiError> {
-        let content = serde_json::to_string(&(ActionKind::Kill, &action)).unwrap_or_default();
+        let content = content(ActionKind::Kill, &action);
         let request = Request {
             kind: ActionKind::Kill,
             guards: &action.guards,
@@ -34,9 +35,7 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
     let process = scene.agent()?.runtime.process;
     let pids = match signal {
         KillSignal::Int => {
-            let interrupt = Key::Named("C-c".into());
-            scene.tmux.type_into(scene.guard, Typing::LeaveMode).await?;
-            scene.tmux.type_into(scene.guard, Typing::Keys(&[interrupt])).await?;
+            scene.types(Typing::Keys(&[Key::Named("C-c".into())])).await?;
             Vec::new()
         }
         KillSignal::Term | KillSignal::Kill => strike(scene, signal)?,
@@ -58,13 +57,11 @@ fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
     let agent = scene.agent()?.runtime.process;
     let table = scene.actions.0.discovery.processes();
     let tree = table.trees(&[scene.located.pane.pid]).pop().flatten().map(|tree| tree.processes).unwrap_or_default();
-    let Some(leader) = tree.iter().find(|process| (process.pid, process.start) == (agent.pid, agent.start)) else {
+    let Some(company) = company(&tree, agent) else {
         return Err(Failure::refused(guards::stale("the agent's process is not in its pane any more".into())));
     };
-    let group = leader.pgrp;
-    let same_group = |process: &&Process| process.pgrp == group && !process.zombie;
     let mut struck = Vec::new();
-    for process in tree.iter().filter(same_group) {
+    for process in company {
         match platform::strike(&*table, process.pid, process.start, signal == KillSignal::Kill) {
             Ok(true) => struck.push(process.pid),
             // It has ended by itself.
@@ -78,4 +75,37 @@ fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
         }
     }
     Ok(struck)
+}
+
+/// The agent and those of its group, among the processes of its pane. Whoever has left the pane or the group does not
+/// belong to it any more. None if the agent itself is not there.
+fn company(tree: &[Process], agent: ProcessRef) -> Option<Vec<&Process>> {
+    let leader = tree.iter().find(|process| (process.pid, process.start) == (agent.pid, agent.start))?;
+    Some(tree.iter().filter(|process| process.pgrp == leader.pgrp && !process.zombie).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, pgrp: u32, start: u64, zombie: bool) -> Process {
+        let (name, argv) = (b"claude".to_vec(), Vec::new());
+        Process { pid, ppid: 1, pgrp, tpgid: None, start, stopped: false, zombie, name, argv, exe: None }
+    }
+
+    #[test]
+    fn only_the_agent_and_its_group_are_struck() {
+        let tree = [process(10, 10, 1, false), process(20, 20, 2, false), process(21, 20, 3, false)];
+        let others = [process(22, 22, 4, false), process(23, 20, 5, true)];
+        let tree: Vec<Process> = tree.into_iter().chain(others).collect();
+        let company = company(&tree, ProcessRef { pid: 20, start: 2 }).expect("it is there");
+        assert_eq!(company.iter().map(|process| process.pid).collect::<Vec<_>>(), [20, 21]);
+    }
+
+    #[test]
+    fn another_process_of_the_same_number_is_not_the_agent() {
+        let tree = [process(10, 10, 1, false), process(20, 20, 7, false)];
+        assert_eq!(company(&tree, ProcessRef { pid: 20, start: 2 }), None);
+        assert_eq!(company(&[], ProcessRef { pid: 20, start: 2 }), None);
+    }
 }

@@ -12,6 +12,7 @@ mod look;
 mod output;
 mod perform;
 mod respond;
+mod resume;
 mod sender;
 mod snapshots;
 

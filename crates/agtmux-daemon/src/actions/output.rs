@@ -1,12 +1,20 @@
 //! What a pane has shown, and the way to it. Neither changes anything.
 
+use std::os::unix::ffi::OsStrExt;
+
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, ActionOutcome, AttachAction, AttachPlan, Output, OutputAction, PaneHealth};
+use agtmux_api::wire::{
+    ActionKind, ActionOutcome, AttachAction, AttachPlan, Output, OutputAction, PaneHealth, PlanSession,
+};
 use agtmux_api::{SCHEMA_VERSION, wire::Guards};
+use agtmux_core::refs::Ref;
 use agtmux_core::{sanitize, text};
+use jiff::SignedDuration;
+use uuid::Uuid;
 
 use super::perform::Request;
-use super::{Actions, Asker, Failure, Scene, guards};
+use super::{Actions, Asker, Failure, Scene, guards, snapshots};
+use crate::engine::refusal;
 
 /// More than this is no look at a pane any more.
 const MOST_LINES: u32 = 10_000;
@@ -22,15 +30,44 @@ impl Actions {
             let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
             return Err(error.with_hint("ask for fewer lines"));
         }
+        if action.again {
+            return self.look_again(&action).await;
+        }
+        // What was shown is not kept, and to show it twice does no harm.
+        let guards = Guards { request_ref: None, ..action.guards.clone() };
         let request = Request {
             kind: ActionKind::ViewOutput,
-            guards: &action.guards,
+            guards: &guards,
             asker,
             what: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
         };
         self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await
+    }
+
+    /// The same pane once more, for whoever follows it: that is not another action.
+    async fn look_again(&self, action: &OutputAction) -> Result<ActionOutcome<Output>, ApiError> {
+        let reference: Ref = action.guards.r#ref.parse().map_err(|error| refusal(&error))?;
+        let located = self.0.engine.locate(reference).await?;
+        let now = self.0.clock.now();
+        let seen = self.0.snapshots.named(&action.guards, now)?;
+        guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
+        let snapshot = snapshots::of(&located, now, SignedDuration::ZERO);
+        let scene = self.scene(located, action.guards.force_stale)?;
+        let report = output(&scene, action.lines, action.ansi).await.map_err(|failure| failure.error)?;
+        Ok(ActionOutcome {
+            schema_version: SCHEMA_VERSION,
+            action_id: Uuid::now_v7().simple().to_string(),
+            snapshot_id: snapshot.snapshot_id,
+            runtime_id: snapshot.runtime_id,
+            target: snapshot.server.target.to_string(),
+            server: snapshot.server.server.to_string(),
+            pane_id: snapshot.pane.to_string(),
+            latency_ms: 0,
+            repeated: false,
+            report,
+        })
     }
 
     pub(crate) async fn attach(
@@ -44,7 +81,7 @@ impl Actions {
             asker,
             what: None,
             text: None,
-            content: String::new(),
+            content: serde_json::to_string(&(ActionKind::Attach, &action)).unwrap_or_default(),
         };
         self.perform(request, async |scene| plan(scene)).await
     }
@@ -83,10 +120,25 @@ async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Out
     let clean = |line: &str| if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };
     let mut all: Vec<String> = shown.trim_end().lines().map(|line| clean(line.trim_end())).collect();
     if let Some(most) = lines.and_then(|most| usize::try_from(most).ok()) {
-        all.drain(..all.len().saturating_sub(most));
+        let left_out: String = all.drain(..all.len().saturating_sub(most)).collect();
+        if let Some(first) = all.first_mut().filter(|_| ansi) {
+            first.insert_str(0, &in_force(&left_out));
+        }
     }
     let title = text::from_bytes(&capture.title);
-    Ok(Output { lines: all, title: Some(sanitize::for_terminal(&title)).filter(|title| !title.is_empty()) })
+    Ok(Output {
+        lines: all,
+        title: Some(sanitize::for_terminal(&title)).filter(|title| !title.is_empty()),
+        full_screen: capture.full_screen,
+        tty: Some(scene.located.pane.tty.clone()).filter(|tty| !tty.is_empty()),
+    })
+}
+
+/// The colours that are still on after this text: tmux says only what changes.
+fn in_force(coloured: &str) -> String {
+    let since = coloured.rfind("\u{1b}[0m").map_or(coloured, |at| &coloured[at..]);
+    let attribute = |rest: &str| rest.find('m').map(|end| format!("\u{1b}[{}", &rest[..=end]));
+    since.split("\u{1b}[").skip(1).filter_map(attribute).collect()
 }
 
 fn plan(scene: &Scene<'_>) -> Result<AttachPlan, Failure> {
@@ -95,12 +147,29 @@ fn plan(scene: &Scene<'_>) -> Result<AttachPlan, Failure> {
         return Err(Failure::refused(guards::stale("no session shows this pane".into())));
     };
     Ok(AttachPlan {
-        socket: scene.tmux.socket().display().to_string(),
+        socket: text::from_bytes(scene.tmux.socket().as_os_str().as_bytes()),
         server_pid: scene.guard.server_pid,
         server_start: scene.guard.server_start,
         session_id: place.session.to_string(),
         session_name: place.session_name.clone(),
+        sessions: pane.placements.iter().map(session).collect(),
         window_id: pane.window.to_string(),
         pane_pid: pane.pid,
     })
+}
+
+fn session(place: &agtmux_core::fleet::Placement) -> PlanSession {
+    PlanSession { session_id: place.session.to_string(), session_name: place.session_name.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_now_the_first_keeps_its_colours() {
+        let red_and_bold = "\u{1b}[32mgone\u{1b}[0m \u{1b}[31mred \u{1b}[1mbold";
+        assert_eq!(in_force(red_and_bold), "\u{1b}[0m\u{1b}[31m\u{1b}[1m");
+        assert_eq!(in_force("plain"), "");
+    }
 }

@@ -7,14 +7,19 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
 use agtmux_core::refs::Ref;
 use agtmux_core::state::State;
-use agtmux_tmux::{PaneGuard, TmuxServer};
+use agtmux_tmux::{PaneGuard, Refused, TmuxServer, TypeError, Typing};
+use jiff::SignedDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
+use crate::observe;
 use crate::store::SnapshotRow;
+
+/// A name for a request is not a place for a text.
+const LONGEST_NAME: usize = 200;
 
 /// What is asked, apart from how it is done.
 pub(super) struct Request<'a> {
@@ -46,6 +51,33 @@ impl Scene<'_> {
         })
     }
 
+    /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
+    /// behind, and what is meant for it would be a command to its shell.
+    pub(super) fn same_resident(&self) -> Result<(), Failure> {
+        let Some(living) = &self.located.living else { return Ok(()) };
+        let discovery = &self.actions.0.discovery;
+        let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
+        if now.is_some_and(|now| now.process == living.runtime.process && !now.suspended) {
+            return Ok(());
+        }
+        let message = "nothing was typed: the agent has ended, or something else has its terminal";
+        Err(Failure::refused(guards::stale(message.into())))
+    }
+
+    /// Types, if the pane is the one that is meant, and so is whoever lives there.
+    pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
+        self.same_resident()?;
+        match self.tmux.type_into(self.guard, typing).await {
+            // Copy mode would take what is typed: it is left first, where that is allowed.
+            Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
+                let left = self.tmux.type_into(self.guard, Typing::LeaveMode).await;
+                left.map_err(|error| Failure::refused(Failure::from(error).error))?;
+                Ok(self.tmux.type_into(self.guard, typing).await?)
+            }
+            done => Ok(done?),
+        }
+    }
+
     pub(super) fn state(&self) -> Option<State> {
         self.located.living.as_ref().map(|living| living.record.state)
     }
@@ -64,20 +96,24 @@ impl Actions {
             Some(name) => Some(self.0.requests.take(name.clone()).await),
             None => None,
         };
-        if let Some(name) = &request.guards.request_ref
-            && let Some(earlier) = self.earlier(name, &request.content).await?
-        {
-            return earlier;
-        }
-        let prepared = self.prepare(&request, &mut record).await;
-        let outcome = match prepared {
-            Ok((scene, snapshot, _lock)) => {
-                let done = act(&scene).await;
-                done.map(|report| outcome(&record, &snapshot, started, report))
-            }
+        let outcome = match self.earlier(&request).await {
+            Ok(Some(earlier)) => return earlier,
+            Ok(None) => match self.prepare(&request, &mut record).await {
+                Ok((scene, snapshot, _lock)) => {
+                    let done = act(&scene).await;
+                    done.map(|report| outcome(&record, &snapshot, started, report))
+                }
+                Err(error) => Err(Failure::refused(error)),
+            },
             Err(error) => Err(Failure::refused(error)),
         };
         self.finish(record, &request, outcome).await
+    }
+
+    /// For what cannot be done whatever is there: it is written down as well.
+    pub(super) async fn turn_down(&self, request: Request<'_>, error: ApiError) -> ApiError {
+        let refused: Result<ActionOutcome<()>, Failure> = Err(Failure::refused(error.clone()));
+        self.finish(self.begin(&request), &request, refused).await.err().unwrap_or(error)
     }
 
     fn begin(&self, request: &Request<'_>) -> ActionRecord {
@@ -88,14 +124,14 @@ impl Actions {
             at: self.0.clock.now(),
             finished_at: None,
             caller: self.describe(&request.asker, guards.client.as_ref()),
-            r#ref: guards.r#ref.chars().take(512).collect(),
+            r#ref: audit::harmless(&guards.r#ref.chars().take(512).collect::<String>()),
             target: None,
             server: None,
             pane_id: None,
             runtime_id: None,
             snapshot_id: None,
             forced: guards.force_stale,
-            request_ref: guards.request_ref.clone(),
+            request_ref: guards.request_ref.as_ref().filter(|name| is_name(name)).cloned(),
             status: ActionStatus::Begun,
             code: None,
             message: None,
@@ -132,7 +168,7 @@ impl Actions {
         }
         let seen = self.0.snapshots.named(guards, now)?;
         guards::check(guards, seen.as_ref(), &located, *kind, now)?;
-        let snapshot = snapshots::of(&located, now);
+        let snapshot = snapshots::of(&located, now, self.snapshot_lifetime());
         record.snapshot_id = Some(snapshot.snapshot_id.clone());
         note_place(record, &located);
         if kind.is_mutating() {
@@ -166,11 +202,15 @@ impl Actions {
     /// What was done under this name before, if anything was.
     async fn earlier<T: DeserializeOwned>(
         &self,
-        name: &str,
-        content: &str,
+        request: &Request<'_>,
     ) -> Result<Option<Result<ActionOutcome<T>, ApiError>>, ApiError> {
+        let Some(name) = &request.guards.request_ref else { return Ok(None) };
+        if !is_name(name) {
+            let message = format!("a request_ref has 1 to {LONGEST_NAME} printable characters");
+            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use a UUID, or a short name"));
+        }
         let Some(row) = self.stored_request(name).await? else { return Ok(None) };
-        if row.content_hash != audit::hash(content) {
+        if row.content_hash != audit::hash(&request.content) {
             let error = ApiError::new(ErrorCode::IdempotencyConflict, format!("'{name}' names another request"));
             return Err(error.with_hint("give each request a name of its own"));
         }
@@ -209,7 +249,7 @@ impl Actions {
                 let done = failure.done_something;
                 record.status = if done { ActionStatus::Failed } else { ActionStatus::Refused };
                 record.code = Some(failure.error.code);
-                record.message = Some(audit::harmless(&failure.error.message));
+                record.message = Some(audit::harmless(&failure.error.message.chars().take(1000).collect::<String>()));
                 Err(failure.error)
             }
         };
@@ -220,15 +260,35 @@ impl Actions {
         answer
     }
 
+    fn snapshot_lifetime(&self) -> SignedDuration {
+        let lifetime = self.config().actions.snapshot_lifetime.0;
+        SignedDuration::try_from(lifetime).unwrap_or(SignedDuration::MAX)
+    }
+
     /// Looks, for somebody who will act on what was seen.
     pub(crate) async fn snapshot(&self, guards: &Guards) -> Result<Snapshot, ApiError> {
         let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
         let located = self.0.engine.locate(reference).await?;
-        let row = snapshots::of(&located, self.0.clock.now());
+        let row = snapshots::of(&located, self.0.clock.now(), self.snapshot_lifetime());
         let shown = snapshots::shown(&row, &located);
         self.0.snapshots.keep(row);
         Ok(shown)
     }
+}
+
+/// Tells one request from another. What it is guarded by, and who asks, may differ from one try to the next.
+pub(super) fn content(kind: ActionKind, action: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(action).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        for name in ["snapshot_id", "nonce", "client"] {
+            fields.remove(name);
+        }
+    }
+    format!("{} {value}", kind.as_str())
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
 fn outcome<T>(record: &ActionRecord, snapshot: &SnapshotRow, started: Instant, report: T) -> ActionOutcome<T> {

@@ -12,8 +12,6 @@ use uuid::Uuid;
 use crate::engine::Located;
 use crate::store::SnapshotRow;
 
-/// How long one may be acted on.
-pub(super) const LIFETIME: SignedDuration = SignedDuration::from_secs(30);
 /// Nobody acts on more than this within its lifetime.
 const MOST: usize = 4096;
 
@@ -26,6 +24,9 @@ impl Snapshots {
         if kept.len() >= MOST {
             // An old one is told to be expired as long as there is room; then it is not known.
             kept.retain(|_, old| old.expires_at > row.observed_at);
+            if kept.len() >= MOST {
+                kept.clear();
+            }
         }
         kept.insert(row.snapshot_id.clone(), row);
     }
@@ -39,17 +40,18 @@ impl Snapshots {
             return Err(expired("this snapshot is not known: it is old, or its nonce is another"));
         };
         if row.expires_at <= now && !guards.force_stale {
-            return Err(expired("this snapshot is older than 30 seconds"));
+            let lived = row.expires_at.duration_since(row.observed_at);
+            return Err(expired(&format!("this snapshot is older than {lived:#}")));
         }
         Ok(Some(row))
     }
 }
 
 fn expired(message: &str) -> ApiError {
-    ApiError::new(ErrorCode::SnapshotExpired, message).with_hint("look again, then act within 30 seconds")
+    ApiError::new(ErrorCode::SnapshotExpired, message).with_hint("look again, then act on what you see")
 }
 
-pub(super) fn of(located: &Located, now: Timestamp) -> SnapshotRow {
+pub(super) fn of(located: &Located, now: Timestamp, lifetime: SignedDuration) -> SnapshotRow {
     let living = located.living.as_ref();
     SnapshotRow {
         snapshot_id: Uuid::now_v7().simple().to_string(),
@@ -62,7 +64,7 @@ pub(super) fn of(located: &Located, now: Timestamp) -> SnapshotRow {
         state_version: living.map(|living| living.record.version),
         fingerprint: living.and_then(|living| Some(living.dialog.as_ref()?.fingerprint.clone())),
         observed_at: now,
-        expires_at: now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX),
+        expires_at: now.checked_add(lifetime).unwrap_or(Timestamp::MAX),
         nonce: Uuid::new_v4().simple().to_string(),
     }
 }

@@ -9,6 +9,7 @@ use agtmux_core::evidence::{Source, Stand, Statement};
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_core::ordering::OrderKey;
+use agtmux_core::refs::is_name;
 use agtmux_core::runtime::RuntimeId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -73,6 +74,7 @@ impl Engine {
         let payload = document.get("payload").unwrap_or(&Value::Null);
         let heard =
             NativeEvent { source: event.source, event_type: &event.event_type, payload, at: event.order.event_time };
+        self.take_name(runtime, heard, step);
         // While an agent is stopped, whatever is written to its terminal is not of it.
         let foreign = event.source == Source::Osc && self.states.is_suspended(runtime);
         if foreign || !self.listens_to(runtime) {
@@ -86,6 +88,19 @@ impl Engine {
             self.decide(input, Some(event.order.event_id.clone()), step);
         }
         self.have_a_look(runtime);
+    }
+
+    /// Whoever starts an agent may give it a name, which is then as good as any other reference.
+    fn take_name(&mut self, runtime: &RuntimeId, event: NativeEvent<'_>, step: &mut Step) {
+        if event.source != Source::Wrapper || event.event_type != "agent-started" {
+            return;
+        }
+        let name = event.payload.get("name").and_then(Value::as_str).filter(|name| is_name(name));
+        if let (Some(name), Some(key)) = (name, self.homes.get(runtime))
+            && self.fleet.name_runtime(key, runtime, name)
+        {
+            step.touch(&self.fleet, key);
+        }
     }
 
     fn has_logged(&mut self, runtime: &RuntimeId, at: Timestamp, step: &mut Step) -> bool {
@@ -113,11 +128,14 @@ impl Engine {
             && before.and_then(|m| m.session.as_ref()) != Some(&session)
         {
             let agent_id = agent_id(agent_type, &session);
+            let home = self.homes.get(runtime).and_then(|key| self.fleet.pane(key));
+            let cwd = home.and_then(|pane| pane.foreground.as_ref()?.cwd.clone());
             step.changes.push(Change::PutAgent {
                 agent_id: agent_id.clone(),
                 agent_type: agent_type.clone(),
                 session,
                 runtime: runtime.clone(),
+                cwd,
                 at: step.now,
             });
             self.decide(states::Input::Named { runtime: runtime.clone(), agent_id }, None, step);

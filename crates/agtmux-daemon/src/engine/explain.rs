@@ -41,7 +41,7 @@ pub(crate) fn refusal(error: &RefError) -> ApiError {
             (ErrorCode::RefInvalid, "write runtime:ID, %12, an agent's name, or pane:TARGET/SESSION/@W/%P")
         }
         RefError::NotFound(_) => (ErrorCode::RefNotFound, "agtmux list panes"),
-        RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "use one of the runtime: references"),
+        RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "write one of these instead"),
     };
     ApiError::new(code, error.to_string()).with_hint(hint)
 }

@@ -3,6 +3,7 @@
 use agtmux_agents::native::NativeEvent;
 use agtmux_api::error::ApiError;
 use agtmux_core::dialog::Dialog;
+use agtmux_core::evidence::Source;
 use agtmux_core::fleet::{Pane, PaneKey};
 use agtmux_core::ids::Generation;
 use agtmux_core::refs::Ref;
@@ -27,6 +28,8 @@ pub(crate) struct Living {
     pub(crate) runtime: Runtime,
     pub(crate) record: StateRecord,
     pub(crate) dialog: Option<Dialog>,
+    /// It has spoken by hooks, and those tell when it takes a prompt.
+    pub(crate) tells: bool,
 }
 
 /// An agent told that it took a prompt.
@@ -47,10 +50,17 @@ impl Engine {
         let living = pane.runtime.clone().and_then(|runtime| {
             let record = self.states.state(&runtime.id)?.clone();
             let dialog = self.states.dialog(&runtime.id).cloned();
-            Some(Living { runtime, record, dialog })
+            let tells = self.tells(&runtime);
+            Some(Living { runtime, record, dialog, tells })
         });
         let reachable = server.outage.is_none();
         Ok(Located { generation: server.generation, key, pane, reachable, living })
+    }
+
+    fn tells(&self, runtime: &Runtime) -> bool {
+        let heard = self.states.standings(&runtime.id, self.clock.now());
+        heard.iter().any(|standing| standing.statement.source == Source::Hook)
+            && self.registry.tells_submissions(runtime.agent_type.as_str())
     }
 
     pub(super) fn tell_submitted(&self, runtime: &RuntimeId, event_id: &str, event: NativeEvent<'_>) {

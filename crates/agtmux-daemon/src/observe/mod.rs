@@ -33,7 +33,7 @@ pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
 pub(crate) use lookout::Lookout;
 pub(crate) use manifests::Manifests;
-pub(crate) use processes::facts as process_facts;
+pub(crate) use processes::{facts as process_facts, resident};
 pub(crate) use seen::{Seen, Sight};
 
 /// What every observer of the local target shares.

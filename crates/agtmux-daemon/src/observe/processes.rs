@@ -220,6 +220,12 @@ fn agent(registry: &Registry, tree: &PaneProcesses) -> Option<(AgentSighting, bo
     Some((agent, found.headless))
 }
 
+/// Who lives in a pane at this moment, by its first process.
+pub(crate) fn resident(table: &dyn ProcessTable, registry: &Registry, pane_pid: u32) -> Option<AgentSighting> {
+    let tree = table.trees(&[pane_pid]).pop().flatten()?;
+    agent(registry, &tree).map(|(agent, _)| agent)
+}
+
 pub(crate) fn facts(process: &Process) -> ProcessFacts<'_> {
     ProcessFacts {
         pid: process.pid,

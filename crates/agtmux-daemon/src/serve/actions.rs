@@ -3,17 +3,19 @@
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction, KillReport,
-    Output, OutputAction, PaneHealth, RespondAction, SendAction, SendReport, Snapshot, SnapshotAction,
+    Output, OutputAction, PaneHealth, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot,
+    SnapshotAction,
 };
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use super::Context;
-use super::query::{Given, Refusal};
+use super::query::{Asked, Refusal};
 use crate::actions::Asker;
 
 /// A text of a megabyte may need four in JSON.
@@ -39,15 +41,26 @@ async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, ApiEr
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(format!("the body cannot be read: {error}")))?;
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| match is_too_large(&error) {
+        true => {
+            ApiError::new(ErrorCode::TooLarge, format!("a request may have {} MiB at the most", LARGEST_BODY >> 20))
+                .with_hint("a text may have 1 MiB; put it into a file and tell the agent to read that")
+        }
+        false => bad(format!("the body did not arrive whole: {error}")),
+    })?;
     let value: serde_json::Value =
         serde_json::from_slice(&bytes).map_err(|error| bad(format!("the body is no JSON: {error}")))?;
     let fields = value.as_object().ok_or_else(|| bad("the body is not a JSON object".into()))?;
     let unknown = fields.keys().find(|key| !GUARDS.contains(&key.as_str()) && !keys.contains(&key.as_str()));
     if let Some(key) = unknown {
-        return Err(bad(format!("'{key}' is not known here")));
+        let shown: String = key.chars().take(64).collect();
+        return Err(bad(format!("'{shown}' is not known here")));
     }
     T::deserialize(value).map_err(|error| bad(format!("the request cannot be read: {error}")))
+}
+
+fn is_too_large(error: &axum::Error) -> bool {
+    std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>())
 }
 
 /// Goes on when the caller leaves: half a message is worse than one that nobody waits for.
@@ -63,7 +76,7 @@ async fn whole<T: Send + 'static>(
     }
 }
 
-/// Looks at a pane, to act on what was seen within the next 30 seconds.
+/// Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
 #[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
     (status = 200, body = Snapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
@@ -75,8 +88,8 @@ pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) ->
 /// Types a text and has it submitted, or presses keys.
 #[utoipa::path(post, path = "/v1/actions/send", request_body = SendAction, responses(
     (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
-    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError),
-    (status = 504, body = ApiError)))]
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 413, body = ApiError),
+    (status = 502, body = ApiError), (status = 503, body = ApiError), (status = 504, body = ApiError)))]
 pub(super) async fn send(
     State(context): State<Context>,
     Extension(asker): Extension<Asker>,
@@ -138,6 +151,19 @@ pub(super) async fn kill(
     whole(async move { context.actions.kill(action, asker).await }).await
 }
 
+/// Starts an agent that has ended again, in its pane, with its session.
+#[utoipa::path(post, path = "/v1/actions/resume", request_body = ResumeAction, responses(
+    (status = 200, body = ActionOutcome<ResumeReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn resume(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Done<ResumeReport> {
+    let action: ResumeAction = read(body, &[]).await?;
+    whole(async move { context.actions.resume(action, asker).await }).await
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -152,7 +178,7 @@ pub(super) struct Named {
     (status = 409, body = ApiError)))]
 pub(super) async fn get_pane_health(
     State(context): State<Context>,
-    Given(query): Given<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<PaneHealth>, Refusal> {
     let guards = Guards { r#ref: query.r#ref.clone(), ..Guards::default() };
     Ok(Json(context.actions.check_health(&guards).await?))
@@ -176,7 +202,7 @@ pub(super) async fn get_action(
     (status = 200, body = Audit), (status = 400, body = ApiError)))]
 pub(super) async fn get_audit(
     State(context): State<Context>,
-    Given(query): Given<AuditQuery>,
+    Asked(query): Asked<AuditQuery>,
 ) -> Result<Json<Audit>, Refusal> {
     Ok(Json(context.actions.audit(&query).await?))
 }

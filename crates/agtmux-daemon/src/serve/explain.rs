@@ -11,7 +11,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::Context;
-use super::query::{Given, Refusal};
+use super::query::{Asked, Refusal};
 use crate::engine::refusal;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};
@@ -36,7 +36,7 @@ pub(super) struct Named {
     (status = 409, body = ApiError)))]
 pub(super) async fn get_explain(
     State(context): State<Context>,
-    Given(query): Given<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<Explanation>, Refusal> {
     let reference = parse(&query.r#ref)?;
     Ok(Json(context.engine.explain(reference).await?))
@@ -48,7 +48,7 @@ pub(super) async fn get_explain(
     (status = 409, body = ApiError)))]
 pub(super) async fn get_history(
     State(context): State<Context>,
-    Given(query): Given<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<History>, Refusal> {
     let runtime = match parse(&query.r#ref)? {
         Ref::Runtime(id) => id.to_string(),
@@ -73,7 +73,7 @@ pub(super) async fn get_history(
     (status = 409, body = ApiError)))]
 pub(super) async fn get_past_events(
     State(context): State<Context>,
-    Given(query): Given<Named>,
+    Asked(query): Asked<Named>,
 ) -> Result<Json<PastEvents>, Refusal> {
     let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
     let (path, id) = (context.store.path().to_owned(), runtime.clone());

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
 /// A query string, read strictly: a filter with a typing error must not list everything.
-pub(super) struct Asked(pub(super) ListQuery);
+pub(super) struct Asked<T = ListQuery>(pub(super) T);
 
 /// An error on its way out.
 #[derive(Debug)]
@@ -54,10 +54,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Parameters of any kind, with a refusal that says what is wrong with them.
-pub(super) struct Given<T>(pub(super) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Given<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
@@ -68,13 +65,5 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Given<T> {
                 Err(Refusal(error.with_hint("GET /v1/openapi.json lists the parameters of every path")))
             }
         }
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
-        Given::from_request_parts(parts, state).await.map(|Given(query)| Self(query))
     }
 }

@@ -14,14 +14,16 @@ pub(super) fn put_agent(
     agent_type: &AgentType,
     session: &str,
     runtime: &RuntimeId,
+    cwd: Option<&str>,
     at: Timestamp,
 ) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, updated_at)
-         VALUES (?1, ?2, ?3, (SELECT pane_id FROM runtimes WHERE runtime_id = ?4), ?5)
-         ON CONFLICT (agent_id) DO UPDATE SET tmux_pane_id = excluded.tmux_pane_id, updated_at = excluded.updated_at",
+        "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, cwd, updated_at)
+         VALUES (?1, ?2, ?3, (SELECT pane_id FROM runtimes WHERE runtime_id = ?4), ?5, ?6)
+         ON CONFLICT (agent_id) DO UPDATE SET tmux_pane_id = excluded.tmux_pane_id, updated_at = excluded.updated_at,
+                                              cwd = COALESCE(excluded.cwd, cwd)",
     )?
-    .execute(params![agent_id, agent_type.as_str(), session, runtime.as_str(), at.as_microsecond()])?;
+    .execute(params![agent_id, agent_type.as_str(), session, runtime.as_str(), cwd, at.as_microsecond()])?;
     tx.prepare_cached("UPDATE runtimes SET agent_id = ?2 WHERE runtime_id = ?1")?
         .execute(params![runtime.as_str(), agent_id])?;
     Ok(())

@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod agents;
+pub(crate) mod ended;
 pub(crate) mod events;
 pub(crate) mod log;
 mod memories;

@@ -52,6 +52,7 @@ pub(crate) enum Change {
         agent_type: AgentType,
         session: String,
         runtime: RuntimeId,
+        cwd: Option<String>,
         at: Timestamp,
     },
     PutAdapter {
@@ -169,8 +170,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
             tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
         }
         Change::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
-        Change::PutAgent { agent_id, agent_type, session, runtime, at } => {
-            memories::put_agent(tx, agent_id, agent_type, session, runtime, *at)?;
+        Change::PutAgent { agent_id, agent_type, session, runtime, cwd, at } => {
+            memories::put_agent(tx, agent_id, agent_type, session, runtime, cwd.as_deref(), *at)?;
         }
         Change::PutAdapter { name, enabled, at } => memories::put_adapter(tx, name, *enabled, *at)?,
         Change::PutMemory { runtime, memory } => memories::put(tx, runtime, memory)?,
@@ -223,8 +224,9 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     let Some(runtime) = &record.runtime else { return Ok(()) };
     tx.prepare_cached(
         "INSERT INTO runtimes (runtime_id, target_id, server, server_pid, server_start, pane_id, pane_epoch, agent_type,
-                               pid, pid_start, started_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL",
+                               pid, pid_start, started_at, name)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+         ON CONFLICT (runtime_id) DO UPDATE SET ended_at = NULL, name = ?12",
     )?
     .execute(params![
         runtime.id.as_str(),
@@ -237,7 +239,8 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         runtime.agent_type.as_str(),
         runtime.process.pid,
         runtime.process.start.cast_signed(),
-        runtime.started_at.as_microsecond()
+        runtime.started_at.as_microsecond(),
+        runtime.name
     ])?;
     Ok(())
 }
@@ -319,7 +322,7 @@ fn restore(connection: &Connection) -> rusqlite::Result<Fleet> {
     }
     let mut statement = connection.prepare(
         "SELECT p.target_id, p.server, p.pane_id, p.session_id, p.session_name, p.window_id, p.window_name, p.pane_epoch,
-                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at
+                p.pid, p.updated_at, r.runtime_id, r.agent_type, r.pid, r.pid_start, r.started_at, r.name
          FROM panes p
          LEFT JOIN runtimes r ON (r.target_id, r.server, r.pane_id) = (p.target_id, p.server, p.pane_id)
                               AND r.ended_at IS NULL",
@@ -366,6 +369,7 @@ fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
     Ok(Runtime {
         id: RuntimeId::from_stored(id),
         agent_type: AgentType::new(row.get::<_, String>(11)?),
+        name: row.get(15)?,
         process: ProcessRef { pid: row.get(12)?, start: row.get::<_, i64>(13)?.cast_unsigned() },
         // The next look at the process tells.
         suspended: false,

@@ -211,6 +211,12 @@ CREATE INDEX actions_by_age ON actions (at);
 CREATE UNIQUE INDEX one_action_per_request ON actions (request_ref) WHERE request_ref IS NOT NULL;
 ";
 
+/// Where an agent was when it said which session it is: there it can be resumed. And what it is called by whoever started it.
+const PLACES: &str = "
+ALTER TABLE agents ADD COLUMN cwd TEXT;
+ALTER TABLE runtimes ADD COLUMN name TEXT;
+";
+
 /// Who said something, and to what end.
 const TURNS: &str = "
 CREATE TABLE turns (
@@ -226,7 +232,7 @@ CREATE INDEX turns_of_agent ON turns (agent_id, at);
 CREATE INDEX turns_by_age ON turns (at);
 ";
 
-const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(TURNS)];
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

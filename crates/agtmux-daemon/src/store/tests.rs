@@ -33,7 +33,14 @@ fn runtime(pid: u32, epoch: u32) -> Runtime {
         agent_type: &agent_type,
     };
     let id = identity.id();
-    Runtime { id, agent_type: AgentType::new("claude"), process, suspended: false, started_at: at(4) }
+    Runtime {
+        id,
+        agent_type: AgentType::new("claude"),
+        name: Some("reviewer".into()),
+        process,
+        suspended: false,
+        started_at: at(4),
+    }
 }
 
 fn pane(runtime: Option<Runtime>, epoch: u32) -> Pane {

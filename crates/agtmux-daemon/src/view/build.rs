@@ -34,6 +34,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateEngine, session: &str) ->
         runtime_id: runtime.map(|r| r.id.to_string()),
         agent_id: runtime.and_then(|r| states.agent_id(&r.id)).map(ToOwned::to_owned),
         agent_type: runtime.map(|r| r.agent_type.clone()),
+        name: runtime.and_then(|r| r.name.clone()),
         state: state.map(|s| s.state),
         reason_code: state.and_then(|s| s.reason),
         confidence: state.map(|s| s.confidence),

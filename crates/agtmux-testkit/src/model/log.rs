@@ -16,6 +16,8 @@ pub struct Request {
     pub path: String,
     /// The last user message.
     pub prompt: String,
+    /// The same in the parts in which it came: agents put words of their own before and behind what was typed.
+    pub said: Vec<String>,
     /// What the answer does, in a word.
     pub act: String,
     /// Whether it is none of the conversation: a title, a count of tokens.

@@ -29,7 +29,8 @@ async fn answer(State(log): State<Arc<Log>>, method: Method, uri: Uri, body: Byt
     let act = act_for(&question);
     let number = log.add(Request {
         path: path.clone(),
-        prompt: question.prompt.clone(),
+        prompt: question.prompt(),
+        said: question.said.clone(),
         act: act.as_ref().map_or_else(|| "CLOSE".to_owned(), Act::word),
         side: wire.is_none() || question.side.is_some(),
         tools: question.tools.clone(),
@@ -64,7 +65,7 @@ fn act_for(question: &Question) -> Option<Act> {
     if question.side.is_some() || question.after_tool {
         return question.begun_agent.clone().map(Act::Await);
     }
-    Act::find(&question.prompt)
+    Act::find(&question.prompt())
 }
 
 fn whole(status: StatusCode, value: &Value, log: &Log, number: u64) -> Response {

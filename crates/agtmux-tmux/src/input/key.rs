@@ -31,6 +31,10 @@ impl Key {
         Self::Named("Escape".into())
     }
 
+    pub fn home() -> Self {
+        Self::Named("Home".into())
+    }
+
     pub(super) fn flags(&self) -> &'static str {
         if matches!(self, Self::Named(_)) { "" } else { "-H" }
     }
@@ -90,6 +94,7 @@ impl fmt::Display for Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn names_and_characters_are_keys() {
@@ -107,6 +112,18 @@ mod tests {
         for bad in ["", "enter", "F13", "F0", "Entered", "C-", "kill-server", "a;b", "C-;", "\n", "\u{1b}", "-X", "C-é"]
         {
             assert!(bad.parse::<Key>().is_err(), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        /// It stands in a command that tmux parses.
+        #[test]
+        fn nothing_but_a_word_reaches_tmux(text in prop_oneof![any::<String>(), "(C-|M-|S-){0,3}[ -~]{0,8}"]) {
+            if let Ok(key) = text.parse::<Key>() {
+                let word = key.word();
+                let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || (b == b' ' && key.flags() == "-H");
+                prop_assert!(!word.is_empty() && !word.starts_with('-') && word.bytes().all(plain), "{:?}", word);
+            }
         }
     }
 

@@ -1,13 +1,18 @@
 //! Typing into a pane, only while it is the one that was meant.
 //!
-//! Whether it is, is checked by the tmux server in the same step in which it types: nothing can come in between.
+//! Whether it is, is checked by the tmux server in the same step in which it types: nothing can come in between. So is the
+//! time: a server that was stopped finds our commands when it goes on, long after whoever gave them has given up.
 
 mod key;
+mod respawn;
+
+use std::time::{Duration, SystemTime};
 
 use crate::command::{Command, Framing};
 use crate::server::TmuxError;
 
 pub use key::{BadKey, Key};
+pub(crate) use respawn::respawn;
 
 /// The pane that was meant, in one life of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +52,8 @@ pub enum Refused {
     Synchronized,
     #[error("the pane takes no input (select-pane -d)")]
     InputOff,
+    #[error("tmux came to it too late")]
+    Late,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +64,7 @@ pub enum TypeError {
     Tmux(#[from] TmuxError),
 }
 
-const DONE: char = 'd';
+pub(crate) const DONE: char = 'd';
 const FACTS: char = 'f';
 const FIELDS: [&str; 7] = [
     "#{pid}",
@@ -72,59 +79,93 @@ const FIELDS: [&str; 7] = [
 /// How many bytes go into one command. Each takes three in it, and tmux takes 16 KB.
 const BYTES_AT_ONCE: usize = 4000;
 
-/// Commands for one call, and what it has to read.
-pub(crate) struct Typed<'a> {
-    pub(crate) commands: Vec<Command>,
-    pub(crate) stdin: Option<&'a [u8]>,
-    /// A buffer that is left behind when the call is cut short.
-    pub(crate) buffer: Option<String>,
+/// The server's own time, in seconds.
+const NOW: &str = "#{T:#{l:%s}}";
+
+/// What one call types.
+pub(crate) struct Step<'a> {
+    doing: String,
+    /// What is pasted, by way of a buffer of this name.
+    pub(crate) paste: Option<(String, &'a [u8])>,
+    leaves_mode: bool,
 }
 
-/// The calls that type this, one after the other.
-pub(crate) fn calls<'a>(framing: &Framing, guard: PaneGuard, typing: Typing<'a>) -> Vec<Typed<'a>> {
-    let target = format!("%{}", guard.pane);
-    let plain = |doing: String| Typed {
-        commands: vec![guarded(framing, guard, typing, &doing, "")],
-        stdin: None,
-        buffer: None,
-    };
+/// What is typed one call after the other.
+pub(crate) fn steps<'a>(pane: u32, typing: Typing<'a>) -> Vec<Step<'a>> {
+    let plain = |doing: String| Step { doing, paste: None, leaves_mode: false };
     match typing {
         Typing::Paste(text) => {
             let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
-            let paste = format!("paste-buffer -p -r -d -b {buffer} -t {target}");
-            let load = Command::new("load-buffer").arg("-b").arg(&buffer).arg("-");
-            let commands =
-                vec![load, guarded(framing, guard, typing, &paste, &format!("delete-buffer -b {buffer} ; "))];
-            vec![Typed { commands, stdin: Some(text.as_bytes()), buffer: Some(buffer) }]
+            let doing = format!("paste-buffer -p -r -d -b {buffer} -t %{pane}");
+            vec![Step { paste: Some((buffer, text.as_bytes())), ..plain(doing) }]
         }
         Typing::Text(text) => text
             .as_bytes()
             .chunks(BYTES_AT_ONCE)
-            .map(|bytes| plain(format!("send-keys -H -t {target} {}", key::hexadecimal(bytes))))
+            .map(|bytes| plain(format!("send-keys -H -t %{pane} {}", key::hexadecimal(bytes))))
             .collect(),
         Typing::Keys(keys) => {
-            keys.iter().map(|key| plain(format!("send-keys {} -t {target} {}", key.flags(), key.word()))).collect()
+            keys.iter().map(|key| plain(format!("send-keys {} -t %{pane} {}", key.flags(), key.word()))).collect()
         }
-        Typing::LeaveMode => vec![plain(format!("copy-mode -q -t {target}"))],
+        Typing::LeaveMode => vec![Step { leaves_mode: true, ..plain(format!("copy-mode -q -t %{pane}")) }],
     }
 }
 
-/// Does it if the pane is the one that was meant, and tells what is there if it is not.
-fn guarded(framing: &Framing, guard: PaneGuard, typing: Typing<'_>, doing: &str, otherwise: &str) -> Command {
-    let target = format!("%{}", guard.pane);
-    let is = |format: &str, value: &str| format!("#{{==:{format},{value}}}");
-    let is_meant = [
-        is("#{pid}", &guard.server_pid.to_string()),
-        is("#{start_time}", &guard.server_start.to_string()),
-        is("#{pane_pid}", &guard.pane_pid.to_string()),
-        is("#{pane_dead}", "0"),
-    ];
-    let takes_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
-    let wanted: &[String] = if matches!(typing, Typing::LeaveMode) { &[] } else { &takes_keys };
-    let all = is_meant.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
-    let done = format!("{doing} ; display-message -p '{}'", framing.record(DONE, &[]));
-    let told = format!("{otherwise}display-message -p -t {target} '{}'", framing.record(FACTS, &FIELDS));
-    Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(told)
+/// A format that is true only in that pane of that server, while it has that process.
+pub(crate) fn is_that_pane(guard: PaneGuard) -> String {
+    let is = |format: &str, value: String| format!("#{{==:{format},{value}}}");
+    let server = format!(
+        "#{{&&:{},{}}}",
+        is("#{pid}", guard.server_pid.to_string()),
+        is("#{start_time}", guard.server_start.to_string())
+    );
+    format!("#{{&&:{server},{}}}", is("#{pane_pid}", guard.pane_pid.to_string()))
+}
+
+/// A format that is true up to the second before this one.
+fn in_time(until: u64) -> String {
+    format!("#{{<:{NOW},{until}}}")
+}
+
+/// A command that tells what is there.
+pub(crate) fn tell(framing: &Framing, target: &str, in_time: &str) -> String {
+    let facts = framing.record(FACTS, &[&FIELDS[..], &[in_time]].concat());
+    format!("display-message -p -t {target} '{facts}'")
+}
+
+impl Step<'_> {
+    /// The commands of its call. They do nothing from the second on that `until` names.
+    pub(crate) fn commands(&self, framing: &Framing, guard: PaneGuard, until: u64) -> Vec<Command> {
+        let Some((buffer, _)) = &self.paste else { return vec![self.guarded(framing, guard, until, "")] };
+        let load = Command::new("load-buffer").arg("-b").arg(buffer).arg("-");
+        vec![load, self.guarded(framing, guard, until, &format!("delete-buffer -b {buffer} ; "))]
+    }
+
+    /// Does it if the pane is the one that was meant, and tells what is there if it is not.
+    fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, otherwise: &str) -> Command {
+        let target = format!("%{}", guard.pane);
+        let is = |format: &str, value: &str| format!("#{{==:{format},{value}}}");
+        let in_time = in_time(until);
+        let is_meant = [
+            is("#{pid}", &guard.server_pid.to_string()),
+            is("#{start_time}", &guard.server_start.to_string()),
+            is("#{pane_pid}", &guard.pane_pid.to_string()),
+            is("#{pane_dead}", "0"),
+            in_time.clone(),
+        ];
+        let takes_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
+        let wanted: &[String] = if self.leaves_mode { &[] } else { &takes_keys };
+        let all = is_meant.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
+        let done = format!("{} ; display-message -p '{}'", self.doing, framing.record(DONE, &[]));
+        let told = format!("{otherwise}{}", tell(framing, &target, &in_time));
+        Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(told)
+    }
+}
+
+/// The second from which on a call that may take this long has been given up. It is at least one second away.
+pub(crate) fn given_up(now: SystemTime, timeout: Duration) -> u64 {
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    (now + timeout).as_secs().max(now.as_secs() + 1)
 }
 
 /// What became of one call.
@@ -135,7 +176,7 @@ pub(crate) fn outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Res
     let facts = framing.records(FACTS, answer);
     let texts = facts.first().map(|fields| fields.iter().map(|f| String::from_utf8_lossy(f)).collect::<Vec<_>>());
     match texts.as_deref() {
-        Some([pid, start, pane_pid, dead, mode, synchronized, off]) => {
+        Some([pid, start, pane_pid, dead, mode, synchronized, off, in_time]) => {
             let is = |text: &str, number: String| text == number;
             Err(TypeError::Refused(match () {
                 () if !is(pid, guard.server_pid.to_string()) || !is(start, guard.server_start.to_string()) => {
@@ -147,6 +188,7 @@ pub(crate) fn outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Res
                 () if mode != "0" => Refused::InMode,
                 () if synchronized != "0" => Refused::Synchronized,
                 () if off != "0" => Refused::InputOff,
+                () if in_time != "1" => Refused::Late,
                 // It has changed between the check and the telling.
                 () => Refused::OtherProcess,
             }))
@@ -161,7 +203,7 @@ mod tests {
 
     const GUARD: PaneGuard = PaneGuard { server_pid: 9, server_start: 100, pane: 3, pane_pid: 42 };
 
-    fn refusal(fields: [&str; 7]) -> Refused {
+    fn refusal(fields: [&str; 8]) -> Refused {
         let framing = Framing::fixed("W");
         match outcome(&framing, GUARD, framing.record(FACTS, &fields).as_bytes()) {
             Err(TypeError::Refused(why)) => why,
@@ -171,14 +213,15 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_is_different() {
-        assert_eq!(refusal(["8", "100", "42", "0", "0", "0", "0"]), Refused::OtherServer);
-        assert_eq!(refusal(["9", "101", "42", "0", "0", "0", "0"]), Refused::OtherServer);
-        assert_eq!(refusal(["9", "100", "", "", "", "", ""]), Refused::NoPane);
-        assert_eq!(refusal(["9", "100", "43", "0", "0", "0", "0"]), Refused::OtherProcess);
-        assert_eq!(refusal(["9", "100", "42", "1", "0", "0", "0"]), Refused::Dead);
-        assert_eq!(refusal(["9", "100", "42", "0", "1", "0", "0"]), Refused::InMode);
-        assert_eq!(refusal(["9", "100", "42", "0", "0", "1", "0"]), Refused::Synchronized);
-        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "1"]), Refused::InputOff);
+        assert_eq!(refusal(["8", "100", "42", "0", "0", "0", "0", "1"]), Refused::OtherServer);
+        assert_eq!(refusal(["9", "101", "42", "0", "0", "0", "0", "1"]), Refused::OtherServer);
+        assert_eq!(refusal(["9", "100", "", "", "", "", "", "1"]), Refused::NoPane);
+        assert_eq!(refusal(["9", "100", "43", "0", "0", "0", "0", "1"]), Refused::OtherProcess);
+        assert_eq!(refusal(["9", "100", "42", "1", "0", "0", "0", "1"]), Refused::Dead);
+        assert_eq!(refusal(["9", "100", "42", "0", "1", "0", "0", "1"]), Refused::InMode);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "1", "0", "1"]), Refused::Synchronized);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "1", "1"]), Refused::InputOff);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "0", "0"]), Refused::Late);
     }
 
     #[test]
@@ -191,6 +234,14 @@ mod tests {
     #[test]
     fn long_text_goes_in_parts() {
         let text = "a".repeat(BYTES_AT_ONCE + 1);
-        assert_eq!(calls(&Framing::fixed("W"), GUARD, Typing::Text(&text)).len(), 2);
+        assert_eq!(steps(GUARD.pane, Typing::Text(&text)).len(), 2);
+    }
+
+    #[test]
+    fn a_call_is_given_up_not_later_than_its_timeout_but_gets_a_second() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        assert_eq!(given_up(at(10_900), Duration::from_secs(5)), 15);
+        assert_eq!(given_up(at(10_100), Duration::from_secs(5)), 15);
+        assert_eq!(given_up(at(10_100), Duration::from_millis(300)), 11);
     }
 }

@@ -22,7 +22,7 @@ pub use process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
 pub use signals::{Signal, Signals, Token};
 pub use strike::strike;
 pub use tcp::tcp_peer;
-pub use tty::unread_input;
+pub use tty::{longest_line, unread_input};
 
 /// Watches terminals, processes, files and directories, and says so through the [`Signals`] it was opened with.
 ///

@@ -34,3 +34,44 @@ fn send(pid: Pid, signal: Signal, is_it: impl Fn() -> bool) -> rustix::io::Resul
     }
     rustix::process::kill_process(pid, signal).map(|()| true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::process_table;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Child, Command};
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("600").spawn().expect("sleep can be started")
+    }
+
+    #[test]
+    fn another_process_of_the_same_number_is_not_struck() {
+        let (mut other, table) = (sleeper(), process_table(false));
+        let start = table.start_time(other.id()).expect("it lives");
+        for wrong in [start + 1, start - 1, 0] {
+            assert_eq!(strike(&*table, other.id(), wrong, true).expect("asked"), false, "{wrong}");
+        }
+        assert!(other.try_wait().expect("a child").is_none(), "it was struck");
+        assert!(strike(&*table, other.id(), start, true).expect("asked"));
+        assert_eq!(other.wait().expect("a child").signal(), Some(9));
+        assert!(!strike(&*table, other.id(), start, true).expect("asked"), "it has ended");
+    }
+
+    #[test]
+    fn it_can_be_asked_to_end() {
+        let (mut child, table) = (sleeper(), process_table(false));
+        let start = table.start_time(child.id()).expect("it lives");
+        assert!(strike(&*table, child.id(), start, false).expect("asked"));
+        assert_eq!(child.wait().expect("a child").signal(), Some(15));
+    }
+
+    #[test]
+    fn neither_everybody_nor_the_first_process_can_be_named() {
+        let table = process_table(false);
+        for pid in [0, 1, u32::MAX] {
+            assert!(strike(&*table, pid, 0, true).is_err(), "{pid}");
+        }
+    }
+}

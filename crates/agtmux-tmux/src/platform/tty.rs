@@ -3,12 +3,27 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
+/// What Linux and macOS keep of a line, without its end: 4096 and 1024.
+const LONGEST_LINE: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
+
 /// How many bytes were typed that the program in this terminal has not read yet. None where that cannot be told.
 pub fn unread_input(path: &Path) -> Option<u64> {
+    rustix::io::ioctl_fionread(opened(path)?).ok()
+}
+
+/// How long a line may be that is typed here; none where the program takes bytes as they come, or where it cannot be told.
+/// A terminal that collects lines for its program throws away what is beyond that.
+pub fn longest_line(path: &Path) -> Option<usize> {
+    use rustix::termios::{LocalModes, tcgetattr};
+    let collects = tcgetattr(opened(path)?).ok()?.local_modes.contains(LocalModes::ICANON);
+    collects.then_some(LONGEST_LINE)
+}
+
+fn opened(path: &Path) -> Option<rustix::fd::OwnedFd> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let tty = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    rustix::termios::isatty(&tty).then(|| rustix::io::ioctl_fionread(&tty).ok())?
+    rustix::termios::isatty(&tty).then_some(tty)
 }
 
 /// Tells one terminal from the next one that gets the same number.

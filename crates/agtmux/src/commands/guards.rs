@@ -5,14 +5,19 @@ use agtmux_api::wire::Guards;
 use agtmux_core::state::State;
 use clap::Args;
 
+use super::pick;
+use crate::connect::Daemon;
+use crate::error::CliError;
+
 /// What the audit log calls us.
-const CLIENT: &str = "cli";
+pub(crate) const CLIENT: &str = "cli";
 
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// The agent: runtime:ID, %12, its kind or session where there is one, or pane:TARGET/SESSION/@W/%P
+    /// The agent: runtime:ID, %12, its name, kind or session where there is one, or pane:TARGET/SESSION/@W/%P. On a terminal
+    /// it may be left out, and is asked for
     #[arg(value_name = "REF")]
-    pub(crate) reference: String,
+    pub(crate) reference: Option<String>,
     /// Only if this runtime lives there
     #[arg(long, value_name = "RUNTIME")]
     if_runtime: Option<String>,
@@ -34,9 +39,20 @@ pub(crate) struct GuardArgs {
 }
 
 impl GuardArgs {
-    pub(crate) fn guards(&self) -> Guards {
+    /// With a reference that names one agent, or is left to the daemon to refuse.
+    pub(crate) async fn resolved(&self, daemon: &Daemon) -> Result<Guards, CliError> {
+        let reference = pick::reference(daemon, self.reference.as_deref()).await?;
+        Ok(Guards { r#ref: reference, ..self.conditions() })
+    }
+
+    /// As it was written, for what need not live any more.
+    pub(crate) fn unresolved(&self) -> Result<Guards, CliError> {
+        let reference = self.reference.clone().ok_or_else(pick::unnamed)?;
+        Ok(Guards { r#ref: reference, ..self.conditions() })
+    }
+
+    fn conditions(&self) -> Guards {
         Guards {
-            r#ref: self.reference.clone(),
             if_runtime: self.if_runtime.clone(),
             if_state: self.if_state,
             if_updated_within_ms: self

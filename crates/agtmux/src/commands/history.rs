@@ -5,6 +5,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::explain::Named;
+use super::pick;
 use crate::connect::{Daemon, parse};
 use crate::error::{CliError, Exit};
 use crate::output;
@@ -14,7 +15,7 @@ use crate::render::age;
 pub(crate) struct HistoryArgs {
     /// The agent: runtime:ID (also one that has ended), %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
     #[arg(value_name = "REF")]
-    reference: String,
+    reference: Option<String>,
     /// Only changes since then: a time, or how long ago, as 10m
     #[arg(long, value_parser = super::watch::since_when)]
     since: Option<Timestamp>,
@@ -24,8 +25,9 @@ pub(crate) struct HistoryArgs {
 }
 
 pub(crate) async fn run(args: HistoryArgs) -> Result<Exit, CliError> {
-    let named = Named { r#ref: &args.reference, since: args.since };
-    let answer = Daemon::from_env()?.bytes("/v1/history", &named).await?;
+    let daemon = Daemon::from_env()?;
+    let reference = pick::reference(&daemon, args.reference.as_deref()).await?;
+    let answer = daemon.bytes("/v1/history", &Named { r#ref: &reference, since: args.since }).await?;
     if args.json {
         output::line(&answer)?;
         return Ok(Exit::Ok);

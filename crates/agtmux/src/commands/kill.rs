@@ -41,7 +41,7 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
         SignalName::Kill => KillSignal::Kill,
     };
     let daemon = Daemon::from_env()?;
-    let mut guards = args.guards.guards();
+    let mut guards = args.guards.resolved(&daemon).await?;
     if !args.yes {
         let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
         let snapshot: Snapshot = parse(&looked)?;

@@ -1,6 +1,8 @@
 //! One command, one file.
 
 pub(crate) mod adapters;
+pub(crate) mod attach;
+pub(crate) mod audit;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
@@ -12,12 +14,16 @@ pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod kill;
 pub(crate) mod list;
+pub(crate) mod pick;
 pub(crate) mod replay;
 pub(crate) mod respond;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod setup;
 pub(crate) mod status;
+pub(crate) mod view_output;
+pub(crate) mod wait;
 pub(crate) mod watch;
 pub(crate) mod web;
 mod welcome;
@@ -35,7 +41,12 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::Status(args)) => block_on(status::run(args)),
         Some(Command::Send(args)) => block_on(send::run(args)),
         Some(Command::Respond(args)) => block_on(respond::run(args)),
+        Some(Command::Attach(args)) => block_on(attach::run(args)),
+        Some(Command::ViewOutput(args)) => block_on(view_output::run(args)),
+        Some(Command::Wait(args)) => block_on(wait::run(args)),
         Some(Command::Kill(args)) => block_on(kill::run(args)),
+        Some(Command::Resume(args)) => block_on(resume::run(args)),
+        Some(Command::Audit(args)) => block_on(audit::run(args)),
         Some(Command::Emit(args)) => block_on(emit::run(args)),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Adapters(args)) => adapters::run(args),

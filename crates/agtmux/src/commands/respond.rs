@@ -1,6 +1,7 @@
 //! `agtmux respond`: an answer to what an agent asks.
 
 use agtmux_api::wire::{ActionOutcome, Answer, Answered, RespondAction, Verified};
+use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 use clap::{ArgGroup, Args};
 
@@ -40,8 +41,9 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
     let Some(answer) = answer.or(text.map(Answer::Text)) else {
         return Err(CliError::new(Exit::Usage, Message::new("there is no answer").hint("agtmux respond REF approve")));
     };
-    let action = RespondAction { guards: guards.guards(), answer };
-    let reply = Daemon::from_env()?.act("/v1/actions/respond", &action).await?;
+    let daemon = Daemon::from_env()?;
+    let action = RespondAction { guards: guards.resolved(&daemon).await?, answer };
+    let reply = daemon.act("/v1/actions/respond", &action).await?;
     let done: ActionOutcome<Answered> = parse(&reply)?;
     if json {
         output::line(&reply)?;
@@ -58,11 +60,15 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
 }
 
 fn told(done: &ActionOutcome<Answered>) -> Vec<String> {
-    let Answered { dialog, answered, verified, .. } = &done.report;
-    let subject = dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  {line}"));
-    let mut lines = vec![format!("asked     {}", dialog.question)];
-    lines.extend(subject);
-    lines.extend(dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label)));
+    let Answered { dialog, answered, verified, asks_now, .. } = &done.report;
+    let mut lines = shown("asked    ", dialog);
     lines.push(format!("answered  {answered} ({}, {} ms)", verified.as_str(), done.latency_ms));
+    lines.extend(asks_now.iter().flat_map(|next| shown("asks now ", next)));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
+}
+
+fn shown(word: &str, dialog: &Dialog) -> Vec<String> {
+    let subject = dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  {line}"));
+    let options = dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label));
+    [format!("{word} {}", dialog.question)].into_iter().chain(subject).chain(options).collect()
 }

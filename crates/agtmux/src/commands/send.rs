@@ -63,9 +63,10 @@ pub(crate) async fn run(args: Box<SendArgs>) -> Result<Exit, CliError> {
         ProfileName::Tui => Profile::Tui,
         ProfileName::Shell => Profile::Shell,
     });
-    let action =
-        SendAction { guards: args.guards.guards(), text, keys: args.keys.clone(), no_enter: args.no_enter, profile };
-    let answer = Daemon::from_env()?.act("/v1/actions/send", &action).await?;
+    let daemon = Daemon::from_env()?;
+    let guards = args.guards.resolved(&daemon).await?;
+    let action = SendAction { guards, text, keys: args.keys.clone(), no_enter: args.no_enter, profile };
+    let answer = daemon.act("/v1/actions/send", &action).await?;
     if args.json {
         output::line(&answer)?;
         return Ok(Exit::Ok);

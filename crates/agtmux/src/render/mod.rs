@@ -2,6 +2,7 @@
 
 mod adapters;
 pub(crate) mod age;
+mod audit;
 mod cell;
 mod colour;
 mod fit;
@@ -17,6 +18,7 @@ mod windows;
 
 pub(crate) use adapters::{adapters, faults};
 pub(crate) use age::age;
+pub(crate) use audit::audit;
 pub(crate) use notices::target_error;
 pub(crate) use panes::panes;
 pub(crate) use sessions::sessions;

@@ -24,7 +24,7 @@ fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> Table {
     for item in items {
         let mut cells = vec![
             state(item),
-            Cell::of(item.agent_type.as_ref().map(|agent| agent.as_str())),
+            Cell::of(agent(item).as_deref()),
             place(item, places),
             item.since.map_or_else(Cell::none, |since| Cell::new(&age(since, now))),
         ];
@@ -50,6 +50,12 @@ fn columns(with_command: bool) -> Vec<Column> {
     }
     columns.extend([Column::optional("TITLE", 10), Column::optional("CWD", 8)]);
     columns
+}
+
+/// The kind, and what it is called: either can be written where a reference is asked for.
+fn agent(item: &PaneItem) -> Option<String> {
+    let kind = item.agent_type.as_ref()?;
+    Some(item.name.as_ref().map_or_else(|| kind.to_string(), |name| format!("{kind} {name}")))
 }
 
 fn state(item: &PaneItem) -> Cell {
@@ -112,6 +118,13 @@ mod tests {
         waiting_approval      claude  work:@1 %2  1m     ✳ Fix the login   ~/src
         unknown (no_adapter)  codex   work:@1 %3  1m     日本語のタイトル  ~/src
         ");
+    }
+
+    #[test]
+    fn a_name_stands_beside_the_kind() {
+        let mut named = pane("work", 1, 2, Some("claude"), Some(State::Idle));
+        named.name = Some("reviewer".into());
+        assert!(show(&[named], 120).contains("claude reviewer  work:@1 %2"));
     }
 
     #[test]

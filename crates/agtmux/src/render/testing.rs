@@ -24,6 +24,7 @@ pub(crate) fn pane(session: &str, window: u32, pane: u32, agent: Option<&str>, s
         runtime_id: None,
         agent_id: None,
         agent_type: agent.map(AgentType::new),
+        name: None,
         state,
         reason_code: None,
         confidence: None,

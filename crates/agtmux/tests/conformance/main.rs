@@ -13,9 +13,11 @@ mod options;
 mod outcome;
 mod record;
 mod report;
+mod resume;
 mod room;
 mod run;
 mod scenario;
+mod send;
 mod watch;
 mod words;
 
@@ -99,6 +101,61 @@ mod conformance_core {
     #[test]
     fn pi_bare() {
         check("pi", Mode::Bare);
+    }
+}
+
+mod conformance_resume {
+    use super::*;
+
+    #[track_caller]
+    fn check(agent: &str) {
+        match resume::play(agent) {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => panic!("{agent}: {why}"),
+            Err(why) => run::say(&format!("skipped the resuming of {agent}: {why}")),
+        }
+    }
+
+    /// The others take their time.
+    fn check_thoroughly(agent: &str) {
+        if std::env::var_os("AGTMUX_SOAK").is_some() {
+            check(agent);
+        }
+    }
+
+    #[test]
+    fn claude_goes_on() {
+        check("claude");
+    }
+
+    #[test]
+    fn codex_goes_on() {
+        check("codex");
+    }
+
+    #[test]
+    fn gemini_goes_on() {
+        check_thoroughly("gemini");
+    }
+
+    #[test]
+    fn copilot_goes_on() {
+        check_thoroughly("copilot");
+    }
+
+    #[test]
+    fn opencode_goes_on() {
+        check_thoroughly("opencode");
+    }
+
+    #[test]
+    fn pi_goes_on() {
+        check_thoroughly("pi");
+    }
+
+    #[test]
+    fn qwen_goes_on() {
+        check_thoroughly("qwen");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use agtmux_testkit::model::MockModel;
@@ -119,6 +120,11 @@ impl Room {
     /// What the shell waits for, and everything below it.
     pub(crate) fn job(&self) -> Vec<u32> {
         process::descendants(self.shell)
+    }
+
+    /// The command under test, as a user of this room would run it.
+    pub(crate) fn agtmux(&self) -> Command {
+        self.world.agtmux()
     }
 
     /// What agtmux itself says about how it came to its judgement.

@@ -1,5 +1,7 @@
 //! Texts that want to be something else: a row, a command, an escape sequence.
 
+#![allow(dead_code, reason = "each test file needs another part of it")]
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 

@@ -5,7 +5,8 @@ mod record;
 mod request;
 
 pub use outcome::{
-    ActionOutcome, Answered, AttachPlan, KillReport, Output, PaneHealth, ResumeReport, SendReport, VerifiedBy,
+    ActionOutcome, Answered, AttachPlan, KillReport, Output, PaneHealth, PlanSession, ResumeReport, SendReport,
+    VerifiedBy,
 };
 pub use record::{ActionRecord, ActionStatus, Audit, AuditQuery, Caller};
 pub use request::{

@@ -61,6 +61,9 @@ pub struct Answered {
     pub answered: String,
     pub verified: Verified,
     pub by: VerifiedBy,
+    /// What it asks since then, where the answer brought up another question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_now: Option<Dialog>,
     pub event_ids: Vec<String>,
 }
 
@@ -73,8 +76,16 @@ pub struct AttachPlan {
     pub server_start: i64,
     pub session_id: String,
     pub session_name: String,
+    /// Every session that shows the pane, the one above first.
+    pub sessions: Vec<PlanSession>,
     pub window_id: String,
     pub pane_pid: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct PlanSession {
+    pub session_id: String,
+    pub session_name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -83,6 +94,10 @@ pub struct Output {
     pub lines: Vec<String>,
     /// The pane's title, as plain text.
     pub title: Option<String>,
+    /// Its program draws the whole screen anew instead of writing line after line.
+    pub full_screen: bool,
+    /// The pane's terminal, for whoever wants to know when it is written to; null on another host.
+    pub tty: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

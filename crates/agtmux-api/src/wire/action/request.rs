@@ -168,7 +168,7 @@ pub struct ResumeAction {
     pub guards: Guards,
 }
 
-/// Takes a snapshot to act on within the next 30 seconds.
+/// Takes a snapshot to act on within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
 pub struct SnapshotAction {

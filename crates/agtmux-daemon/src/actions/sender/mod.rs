@@ -1,56 +1,59 @@
 //! How text gets into a pane, and how it is known that it was taken. One implementation for everybody.
 //!
-//! The text goes in as one paste, Enter follows as a key of its own, and then the agent's own word, or its input box, tells
-//! whether it was taken. Enter is pressed again only while the text is seen in the box: an Enter too many could answer a
-//! dialog that has opened in the meantime.
+//! The text goes in as one paste. Once it is seen to stand in the input box, Enter follows as a key of its own, and then the
+//! agent's own word, or its input box, tells whether it was taken. Enter is pressed again only while the text is seen in the
+//! box: an Enter too many could answer a dialog that has opened in the meantime.
 
+mod put;
 mod snippet;
 mod text;
 mod verify;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use agtmux_api::config::TmuxBridge;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
 use agtmux_core::state::State;
-use agtmux_tmux::{Key, Typing};
+use agtmux_tmux::Key;
 use tokio::time::{Instant, sleep};
 
-use super::perform::Request;
-use super::{Actions, Asker, Failure, Scene};
+use super::look::Look;
+use super::perform::{Request, content};
+use super::{Actions, Asker, Failure, Scene, audit, guards};
+use put::Standing;
+pub(super) use snippet::squashed;
 pub(super) use text::checked;
-pub(super) use verify::{Proof, Witness};
+use verify::{Finding, Witness};
 
 /// An agent that has just been started takes this long at the most to show its box.
 const READY_WITHIN: Duration = Duration::from_secs(5);
-/// A large paste takes this long at the most to stand in the box.
-const PASTED_WITHIN: Duration = Duration::from_secs(4);
-const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// After a paste nobody has to wait longer than this.
-const LONGEST_AFTER_PASTE: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Actions {
     pub(crate) async fn send(&self, action: SendAction, asker: Asker) -> Result<ActionOutcome<SendReport>, ApiError> {
-        let keys = keys(&action.keys)?;
-        let text = action.text.as_deref().map(checked).transpose()?;
-        if text.is_none() && keys.is_empty() {
-            let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
-            return Err(error.with_hint("give it a text, or keys to press"));
-        }
-        let pressed = (!keys.is_empty()).then(|| format!("keys {}", action.keys.join(" ")));
-        let content = serde_json::to_string(&(ActionKind::Send, &action)).unwrap_or_default();
-        let request = Request {
-            kind: ActionKind::Send,
-            guards: &action.guards,
-            asker,
-            what: pressed,
-            text: text.as_deref(),
-            content,
+        let (guards, content) = (&action.guards, content(ActionKind::Send, &action));
+        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content };
+        let (keys, text) = match typed(&action) {
+            Ok(typed) => typed,
+            Err(error) => return Err(self.turn_down(request, error).await),
         };
+        let request = Request { what: audit::pressed(self.config(), &keys), text: text.as_deref(), ..request };
         let message = Message { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
         self.perform(request, async |scene| Sender::of(scene, action.profile)?.send(&message).await).await
     }
+}
+
+/// What there is to type, if all of it may be typed.
+fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiError> {
+    let keys = keys(&action.keys)?;
+    let text = action.text.as_deref().map(checked).transpose()?;
+    if text.is_none() && keys.is_empty() {
+        let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
+        return Err(error.with_hint("give it a text, or keys to press"));
+    }
+    Ok((keys, text))
 }
 
 fn keys(names: &[String]) -> Result<Vec<Key>, ApiError> {
@@ -96,65 +99,84 @@ impl<'a> Sender<'a> {
     }
 
     pub(super) async fn send(&self, message: &Message<'_>) -> Result<SendReport, Failure> {
-        let text = message.text.unwrap_or_default();
-        let mut witness = Witness::new(self, text);
         self.refuse_while_asking()?;
+        let Some(text) = message.text else {
+            self.press(message.keys).await?;
+            return Ok(unverified(0, 0));
+        };
+        let mut witness = Witness::new(self, text);
         let before = self.ready().await?;
-        self.leave_mode().await?;
-        if message.text.is_some() {
-            self.type_text(text).await?;
-        }
-        let in_box = self.stands(&before).await.map_err(|failure| when(failure, message.text.is_some()))?;
-        self.press(message.keys).await.map_err(Failure::after_all)?;
+        self.put_text(text).await?;
+        // From here on something was typed, whatever becomes of it.
+        self.deliver(&mut witness, before.as_deref(), text, message).await.map_err(Failure::after_all)
+    }
+
+    async fn deliver(
+        &self,
+        witness: &mut Witness<'_>,
+        before: Option<&str>,
+        text: &str,
+        message: &Message<'_>,
+    ) -> Result<SendReport, Failure> {
+        let standing = self.stands(before, text).await?;
+        self.press(message.keys).await?;
         if !message.enter {
-            return Ok(self.unsent(text, in_box.as_deref()));
+            let seen = matches!(standing, Standing::InBox(..));
+            let report = unverified(text.len(), 0);
+            return Ok(if seen {
+                SendReport { verified: Verified::Confirmed, by: VerifiedBy::Box, ..report }
+            } else {
+                report
+            });
         }
-        let proof = self.enter(&mut witness, in_box).await.map_err(Failure::after_all)?;
-        self.report(text, proof).await
+        self.enter(witness, &standing, text).await
     }
 
     /// Presses Enter until the text is seen to have been taken, or as often as is allowed.
-    async fn enter(&self, witness: &mut Witness<'_>, in_box: Option<String>) -> Result<Proof, Failure> {
+    async fn enter(&self, witness: &mut Witness<'_>, standing: &Standing, text: &str) -> Result<SendReport, Failure> {
+        self.step_aside(text).await?;
         let mut attempts = 0;
         loop {
-            let before = self.scene.look().await?;
+            self.still_lives()?;
             self.press(&[Key::enter()]).await?;
             attempts += 1;
             if !self.bridge.verify_enter {
-                return Ok(Proof {
-                    verified: Verified::Inconclusive,
-                    by: VerifiedBy::Nothing,
-                    attempts,
-                    event_ids: Vec::new(),
-                });
+                return Ok(unverified(text.len(), attempts));
             }
-            let proof = witness.watch(&before, in_box.as_deref(), attempts).await?;
-            if proof.verified != Verified::Failed || attempts > self.bridge.max_enter_retries || witness.is_unread() {
-                return Ok(proof);
+            let finding = witness.watch(standing).await?;
+            let again = finding == Finding::Kept && attempts <= self.bridge.max_enter_retries;
+            if !again {
+                return self.report(witness, finding, text, attempts).await;
             }
-            self.dismiss_ghost(in_box.as_deref()).await?;
+            if attempts == 1 {
+                self.dismiss_ghost().await?;
+            }
         }
     }
 
-    async fn report(&self, text: &str, proof: Proof) -> Result<SendReport, Failure> {
-        let Proof { verified, by, attempts, event_ids } = proof;
-        if verified == Verified::Failed {
-            self.dump().await;
-            let message = format!("the text stands in the input box and was not taken after {attempts} times Enter");
-            let error = ApiError::new(ErrorCode::SendFailed, message);
-            let hint = format!("agtmux view-output {0}; then agtmux send {0} --key Enter", self.scene.located.key.pane);
-            return Err(Failure::refused(error.with_hint(hint)).after_all());
-        }
-        Ok(SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids })
-    }
-
-    fn unsent(&self, text: &str, in_box: Option<&str>) -> SendReport {
-        let stands = in_box.is_some_and(|typed| !typed.is_empty());
-        let (verified, by) = match stands {
-            true => (Verified::Confirmed, VerifiedBy::Box),
-            false => (Verified::Inconclusive, VerifiedBy::Nothing),
+    async fn report(
+        &self,
+        witness: &Witness<'_>,
+        finding: Finding,
+        text: &str,
+        attempts: u32,
+    ) -> Result<SendReport, Failure> {
+        let event_ids = witness.event_ids().to_vec();
+        let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
+        let why = match finding {
+            Finding::Taken(by) => return Ok(report(Verified::Confirmed, by)),
+            Finding::Unclear(by) => return Ok(report(Verified::Inconclusive, by)),
+            Finding::Kept => format!("the text stands in the input box and was not taken after {attempts} times Enter"),
+            Finding::Answered => "it answered, and left the text in its input box".to_owned(),
+            Finding::Unread => "it reads nothing at the moment: the text and Enter wait until it does".to_owned(),
         };
-        SendReport { verified, by, attempts: 0, bytes: text.len() as u64, event_ids: Vec::new() }
+        self.dump().await;
+        let pane = self.scene.located.key.pane;
+        let hint = match finding {
+            Finding::Unread => format!("agtmux view-output {pane}; do not send it again"),
+            _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
+        };
+        Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint)))
     }
 
     fn refuse_while_asking(&self) -> Result<(), Failure> {
@@ -177,27 +199,34 @@ impl<'a> Sender<'a> {
     async fn ready(&self) -> Result<Option<String>, Failure> {
         let Some(agent_type) = self.boxed() else { return Ok(None) };
         let deadline = Instant::now() + READY_WITHIN;
+        let pane = self.scene.located.key.pane;
         loop {
+            let late = Instant::now() >= deadline;
+            self.scene.same_resident()?;
             match self.typed(&agent_type).await? {
                 Some(draft) if draft.is_empty() || self.scene.forced => return Ok(Some(draft)),
-                Some(_) => {
-                    let pane = self.scene.located.key.pane;
+                // Twice, because a look may come in the middle of a drawing.
+                Some(_) if late || self.typed_again(&agent_type).await? => {
                     return Err(Failure::precondition(
                         "there is text in its input box that nobody has sent",
                         format!("agtmux view-output {pane}; --force-stale sends both as one"),
                     ));
                 }
                 None if self.scene.forced => return Ok(None),
-                None if Instant::now() >= deadline => {
-                    let pane = self.scene.located.key.pane;
+                None if late => {
                     return Err(Failure::precondition(
                         "its input box is not on its screen",
                         format!("agtmux view-output {pane}; --force-stale types all the same"),
                     ));
                 }
-                None => sleep(LOOK_EVERY * 2).await,
+                _ => sleep(LOOK_EVERY).await,
             }
         }
+    }
+
+    async fn typed_again(&self, agent_type: &str) -> Result<bool, Failure> {
+        sleep(LOOK_EVERY).await;
+        Ok(self.typed(agent_type).await?.is_some_and(|draft| !draft.is_empty()))
     }
 
     /// The kind of an agent whose input box can be seen.
@@ -207,69 +236,38 @@ impl<'a> Sender<'a> {
         self.scene.actions.0.discovery.registry().draws_box(agent_type).then(|| agent_type.to_owned())
     }
 
-    /// What stands in the box. A dialog that is open is a reason to stop.
     async fn typed(&self, agent_type: &str) -> Result<Option<String>, Failure> {
+        self.seen(agent_type).await.map(|(typed, _)| typed)
+    }
+
+    /// What stands in the box, and the look that told. A dialog that is open is a reason to stop.
+    async fn seen(&self, agent_type: &str) -> Result<(Option<String>, Look), Failure> {
         let registry = self.scene.actions.0.discovery.registry();
         let look = self.scene.look().await?;
         if look.reading(&registry, agent_type).dialog.is_some() && !self.scene.forced {
             return Err(self.asking());
         }
-        Ok(registry.typed(agent_type, &look.screen))
+        Ok((registry.typed(agent_type, &look.screen), look))
     }
 
-    async fn leave_mode(&self) -> Result<(), Failure> {
-        if self.bridge.leave_copy_mode {
-            self.scene.tmux.type_into(self.scene.guard, Typing::LeaveMode).await?;
-        }
-        Ok(())
-    }
-
-    async fn type_text(&self, text: &str) -> Result<(), Failure> {
-        self.scene.tmux.type_into(self.scene.guard, Typing::Paste(text)).await?;
-        sleep(delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE)).await;
-        Ok(())
-    }
-
-    /// What stands in the box once it holds still. A dialog that opened meanwhile must not get our Enter.
-    async fn stands(&self, before: &Option<String>) -> Result<Option<String>, Failure> {
-        let Some(agent_type) = self.boxed() else { return Ok(None) };
-        let deadline = Instant::now() + PASTED_WITHIN;
-        let mut last = self.typed(&agent_type).await?;
-        loop {
-            let late = Instant::now() >= deadline;
-            let arrived = last != *before && last.as_ref().is_some_and(|typed| !typed.is_empty());
-            sleep(LOOK_EVERY).await;
-            let typed = self.typed(&agent_type).await?;
-            if late || (arrived && typed == last) {
-                return Ok(typed);
-            }
-            last = typed;
-        }
-    }
-
-    pub(super) async fn press(&self, keys: &[Key]) -> Result<(), Failure> {
-        for (n, key) in keys.iter().enumerate() {
-            if n > 0 {
-                sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
-            }
-            self.scene.tmux.type_into(self.scene.guard, Typing::Keys(std::slice::from_ref(key))).await?;
-        }
-        Ok(())
-    }
-
-    /// Suggested text would be taken for typed. Escape puts it away, but it also stops a turn, and in some boxes it erases.
-    async fn dismiss_ghost(&self, in_box: Option<&str>) -> Result<(), Failure> {
-        let at_rest = !matches!(self.scene.state(), Some(State::Running));
-        if !self.bridge.detect_ghost_text || !at_rest || in_box.is_none() {
+    /// What waits in the box of an agent that has ended meanwhile would be a command to its shell, and one that is stopped
+    /// takes nothing.
+    fn still_lives(&self) -> Result<(), Failure> {
+        let Some(living) = self.scene.located.living.as_ref().filter(|_| self.profile == Profile::Tui) else {
             return Ok(());
+        };
+        let agent = living.runtime.process;
+        let found = self.scene.actions.0.discovery.processes().process(agent.pid);
+        match found.filter(|process| process.start == agent.start && !process.zombie) {
+            None => Err(Failure::refused(guards::stale("the agent ended before Enter was pressed".into()))),
+            Some(process) if process.stopped => {
+                let pane = self.scene.located.key.pane;
+                let message = "the text was typed, but the agent is stopped; Enter was not pressed";
+                let hint = format!("wake it up with fg or SIGCONT; then agtmux send {pane} --key Enter");
+                Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))
+            }
+            Some(_) => Ok(()),
         }
-        let Some(agent_type) = self.boxed() else { return Ok(()) };
-        let look = self.scene.look().await?;
-        if self.scene.actions.0.discovery.registry().suggests(&agent_type, &look.screen) {
-            self.press(&[Key::escape()]).await?;
-            sleep(Duration::from_millis(self.bridge.clear_delay_ms)).await;
-        }
-        Ok(())
     }
 
     /// For whoever has to find out why.
@@ -282,25 +280,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Once something was typed, whatever follows is no plain refusal.
-fn when(failure: Failure, typed: bool) -> Failure {
-    if typed { failure.after_all() } else { failure }
-}
-
-/// Long texts take agents longer to digest.
-fn delay(bridge: &TmuxBridge, characters: usize) -> Duration {
-    let more = characters.saturating_sub(200) / 10;
-    Duration::from_millis(bridge.text_enter_delay_ms + u64::try_from(more).unwrap_or(u64::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_delay_grows_with_the_text() {
-        let bridge = agtmux_api::config::Config::default().tmux_bridge;
-        let millis = |characters| delay(&bridge, characters).as_millis();
-        assert_eq!([0, 200, 209, 210, 1200].map(millis), [120, 120, 120, 121, 220]);
-    }
+fn unverified(bytes: usize, attempts: u32) -> SendReport {
+    let (verified, by) = (Verified::Inconclusive, VerifiedBy::Nothing);
+    SendReport { verified, by, attempts, bytes: bytes as u64, event_ids: Vec::new() }
 }

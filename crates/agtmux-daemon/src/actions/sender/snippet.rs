@@ -16,8 +16,24 @@ pub(super) fn of(text: &str) -> Option<String> {
 }
 
 /// Boxes break lines where they like.
-pub(super) fn squashed(text: &str) -> String {
+pub(in crate::actions) fn squashed(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// What is the same whether letters and their accents are written as one or as two: some agents compose them.
+pub(super) fn skeleton(text: &str) -> String {
+    let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}');
+    let is_composed = |c: char| matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}');
+    let mut kept = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| !c.is_whitespace()) {
+        match c {
+            // The letter that it belongs to is not what it was.
+            c if is_mark(c) => _ = kept.pop(),
+            c if is_composed(c) => {}
+            c => kept.push(c),
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -31,6 +47,12 @@ mod tests {
         }
         let only_short_lines = "a line that is long enough to count for something\nshort";
         assert_eq!(of(only_short_lines), None);
+    }
+
+    #[test]
+    fn accents_are_the_same_in_both_spellings() {
+        assert_eq!(skeleton("e\u{301}t e\u{301} x"), skeleton("ét é x"));
+        assert_eq!(skeleton("日本 語;"), "日本語;");
     }
 
     #[test]

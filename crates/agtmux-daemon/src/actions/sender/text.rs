@@ -34,6 +34,17 @@ fn bad(message: String, hint: &str) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_obeyed_gets_through(text in prop_oneof![any::<String>(), "[a\\r\\n\\t\\x1b\\x00\\x7f\\u{9b}]{0,12}"]) {
+            if let Ok(typed) = checked(&text) {
+                prop_assert!(!typed.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{:?}", typed);
+                prop_assert_eq!(typed.replace('\n', ""), text.replace("\r\n", "").replace('\n', ""));
+            }
+        }
+    }
 
     #[test]
     fn what_a_terminal_would_obey_is_refused() {

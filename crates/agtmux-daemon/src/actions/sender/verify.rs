@@ -1,14 +1,15 @@
 //! Whether the agent took it.
 
-use std::path::Path;
 use std::time::Duration;
 
-use agtmux_api::wire::{Verified, VerifiedBy};
+use agtmux_agents::Registry;
+use agtmux_api::wire::VerifiedBy;
 use agtmux_core::redact;
-use agtmux_tmux::platform;
+use agtmux_core::state::State;
 use tokio::sync::broadcast;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
+use super::put::Standing;
 use super::{Sender, snippet};
 use crate::actions::Failure;
 use crate::actions::look::Look;
@@ -16,27 +17,30 @@ use crate::engine::Submitted;
 
 /// How long each Enter gets.
 const TAKEN_WITHIN: Duration = Duration::from_millis(1500);
+/// An agent that has not even read it gets longer: it may be busy, and another Enter would only queue up behind this one.
+const READ_WITHIN: Duration = Duration::from_secs(20);
 /// Between one look and the next, at first and at the most.
-const SOONEST: Duration = Duration::from_millis(25);
-const RAREST: Duration = Duration::from_millis(200);
+const SOONEST: Duration = Duration::from_millis(20);
+const RAREST: Duration = Duration::from_millis(160);
+/// Once the box is empty, an agent that tells by itself gets this long to say so.
+const SAYS_SO_WITHIN: Duration = Duration::from_millis(400);
+/// A command that is not known may be taken out of the box and put back.
+const COMMAND_PUT_BACK: Duration = Duration::from_millis(600);
 /// An agent's word is as good as all of its text.
 const COMPARED: usize = 256;
 
-#[derive(Debug, Clone)]
-pub(crate) struct Proof {
-    pub(crate) verified: Verified,
-    pub(crate) by: VerifiedBy,
-    pub(crate) attempts: u32,
-    pub(crate) event_ids: Vec<String>,
-}
-
-/// Watches for what tells that a text was taken. It listens from before anything was typed.
-pub(crate) struct Witness<'a> {
-    sender: &'a Sender<'a>,
-    submitted: broadcast::Receiver<Submitted>,
-    text: &'a str,
-    snippet: Option<String>,
-    event_ids: Vec<String>,
+/// What came of one Enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finding {
+    Taken(VerifiedBy),
+    /// There is nothing to tell it by, or it does not tell.
+    Unclear(VerifiedBy),
+    /// The text stands where it stood.
+    Kept,
+    /// It stands there, but the agent did something: it knows no such command.
+    Answered,
+    /// It stands there, and the agent has not read the Enter.
+    Unread,
 }
 
 /// What one look tells.
@@ -48,85 +52,142 @@ enum Sight {
     Unclear,
 }
 
+/// Watches for what tells that a text was taken. It listens from before anything was typed.
+pub(super) struct Witness<'a> {
+    sender: &'a Sender<'a>,
+    submitted: broadcast::Receiver<Submitted>,
+    text: &'a str,
+    snippet: Option<String>,
+    event_ids: Vec<String>,
+}
+
 impl<'a> Witness<'a> {
-    pub(crate) fn new(sender: &'a Sender<'a>, text: &'a str) -> Self {
+    pub(super) fn new(sender: &'a Sender<'a>, text: &'a str) -> Self {
         let submitted = sender.scene.actions.0.engine.submitted();
         Self { sender, submitted, text, snippet: snippet::of(text), event_ids: Vec::new() }
     }
 
-    /// After an Enter. `in_box` is what stood in the box before it; none for what has no box.
-    pub(crate) async fn watch(&mut self, before: &Look, in_box: Option<&str>, attempts: u32) -> Result<Proof, Failure> {
-        let proof =
-            |verified, by, event_ids: &[String]| Proof { verified, by, attempts, event_ids: event_ids.to_vec() };
-        let deadline = Instant::now() + TAKEN_WITHIN;
-        let (mut pause, mut sight, mut changed) = (SOONEST, Sight::Unclear, false);
+    /// The events that told of it.
+    pub(super) fn event_ids(&self) -> &[String] {
+        &self.event_ids
+    }
+
+    /// After an Enter.
+    pub(super) async fn watch(&mut self, standing: &Standing) -> Result<Finding, Failure> {
+        match self.sender.boxed() {
+            Some(agent_type) => self.watch_box(&agent_type, standing).await,
+            None => self.watch_change(standing.look()).await,
+        }
+    }
+
+    async fn watch_box(&mut self, agent_type: &str, standing: &Standing) -> Result<Finding, Failure> {
+        let begun = Instant::now();
+        let registry = self.sender.scene.actions.0.discovery.registry();
+        let (mut pause, mut taken_since) = (SOONEST, None);
+        let long_enough = if self.is_command() { COMMAND_PUT_BACK } else { SOONEST };
         loop {
-            let next = (Instant::now() + pause).min(deadline);
+            if self.hears_by(Instant::now() + pause).await {
+                return Ok(Finding::Taken(VerifiedBy::Event));
+            }
             pause = (pause * 2).min(RAREST);
-            if self.hears_by(next).await {
-                return Ok(proof(Verified::Confirmed, VerifiedBy::Event, &self.event_ids));
-            }
-            sleep_until(next).await;
             let look = self.sender.scene.look().await?;
-            changed |= look.raw != before.raw;
-            if let (Some(agent_type), Some(in_box)) = (self.sender.boxed(), in_box) {
-                let registry = self.sender.scene.actions.0.discovery.registry();
-                let typed = registry.typed(&agent_type, &look.screen);
-                sight = match typed {
-                    Some(typed) => self.judge(&typed, in_box),
-                    // It asks something now: it took what was typed, and needs something for it.
-                    None if look.reading(&registry, &agent_type).dialog.is_some() => Sight::Taken,
-                    None => Sight::Unclear,
-                };
-                if sight == Sight::Taken {
-                    self.drain();
-                    return Ok(proof(Verified::Confirmed, VerifiedBy::Box, &self.event_ids));
+            let sight = self.judge(&registry, agent_type, &look, standing);
+            if sight != Sight::Taken {
+                taken_since = None;
+            }
+            // More than once, because a look may come in the middle of a drawing.
+            if sight == Sight::Taken && taken_since.is_some_and(|since: Instant| since.elapsed() >= long_enough) {
+                let says_so = self.tells() && self.hears_by(Instant::now() + SAYS_SO_WITHIN).await;
+                return Ok(Finding::Taken(if says_so { VerifiedBy::Event } else { VerifiedBy::Box }));
+            }
+            let waited = begun.elapsed();
+            if sight == Sight::Taken {
+                (pause, taken_since) = (SOONEST, taken_since.or(Some(Instant::now())));
+                continue;
+            }
+            if waited < TAKEN_WITHIN {
+                continue;
+            }
+            let changed = look.raw != standing.look().raw;
+            match sight {
+                Sight::StillThere if self.sender.is_unread() => {
+                    if waited >= READ_WITHIN {
+                        return Ok(Finding::Unread);
+                    }
                 }
-            } else if changed {
-                return Ok(proof(Verified::Confirmed, VerifiedBy::Change, &self.event_ids));
-            }
-            if Instant::now() >= deadline {
-                return Ok(match sight {
-                    Sight::StillThere => proof(Verified::Failed, VerifiedBy::Box, &[]),
-                    _ if changed => proof(Verified::Inconclusive, VerifiedBy::Change, &[]),
-                    _ => proof(Verified::Inconclusive, VerifiedBy::Nothing, &[]),
-                });
+                Sight::StillThere if self.is_answered(&registry, agent_type, &look, standing) => {
+                    return Ok(Finding::Answered);
+                }
+                Sight::StillThere => return Ok(Finding::Kept),
+                _ => return Ok(Finding::Unclear(if changed { VerifiedBy::Change } else { VerifiedBy::Nothing })),
             }
         }
     }
 
-    fn judge(&self, typed: &str, in_box: &str) -> Sight {
-        let (typed, stood) = (snippet::squashed(typed), snippet::squashed(in_box));
-        if typed.is_empty() {
-            return Sight::Taken;
+    /// For programs whose box is not known.
+    async fn watch_change(&mut self, before: &Look) -> Result<Finding, Failure> {
+        let deadline = Instant::now() + TAKEN_WITHIN;
+        let mut pause = SOONEST;
+        loop {
+            if self.hears_by(Instant::now() + pause).await {
+                return Ok(Finding::Taken(VerifiedBy::Event));
+            }
+            pause = (pause * 2).min(RAREST);
+            let late = Instant::now() >= deadline;
+            if self.sender.scene.look().await?.raw != before.raw {
+                return Ok(Finding::Taken(VerifiedBy::Change));
+            }
+            if late {
+                return Ok(Finding::Unclear(VerifiedBy::Nothing));
+            }
         }
-        let known = self.snippet.as_ref().is_some_and(|snippet| typed.contains(snippet.as_str()));
-        if known || typed == stood || typed.contains(&stood) || stood.contains(&typed) {
-            return Sight::StillThere;
-        }
-        Sight::Taken
     }
 
-    /// Whether the program has not even read what was typed. Another Enter would only queue up behind it.
-    pub(crate) fn is_unread(&self) -> bool {
-        let tty = Path::new(&self.sender.scene.located.pane.tty);
-        platform::unread_input(tty).is_some_and(|bytes| bytes > 0)
+    fn judge(&self, registry: &Registry, agent_type: &str, look: &Look, standing: &Standing) -> Sight {
+        match registry.typed(agent_type, &look.screen) {
+            Some(typed) => match standing {
+                Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
+                // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
+                Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
+                Standing::Unseen(_) => Sight::StillThere,
+            },
+            // It asks something now: it took what was typed, and needs something for it. One that worked already may ask
+            // for something else, and keep the text behind the dialog.
+            None if self.rested() && look.reading(registry, agent_type).dialog.is_some() => Sight::Taken,
+            None => Sight::Unclear,
+        }
+    }
+
+    /// Whether the agent did something with it, other than taking it: it may not know a command of that name. It would
+    /// only say so again.
+    fn is_answered(&self, registry: &Registry, agent_type: &str, look: &Look, standing: &Standing) -> bool {
+        let before = registry.transcript(agent_type, &standing.look().screen);
+        let now = registry.transcript(agent_type, &look.screen);
+        self.is_command() && now.iter().any(|row| !before.contains(row))
+    }
+
+    fn is_command(&self) -> bool {
+        self.text.starts_with('/')
+    }
+
+    fn rested(&self) -> bool {
+        !matches!(self.sender.scene.state(), Some(State::Running))
+    }
+
+    fn tells(&self) -> bool {
+        self.sender.scene.located.living.as_ref().is_some_and(|living| living.tells)
     }
 
     async fn hears_by(&mut self, deadline: Instant) -> bool {
-        while let Ok(Ok(heard)) = timeout_at(deadline, self.submitted.recv()).await {
-            if self.is_ours(&heard) {
-                self.event_ids.push(heard.event_id);
-                return true;
-            }
-        }
-        false
-    }
-
-    fn drain(&mut self) {
-        while let Ok(heard) = self.submitted.try_recv() {
-            if self.is_ours(&heard) {
-                self.event_ids.push(heard.event_id);
+        loop {
+            match timeout_at(deadline, self.submitted.recv()).await {
+                Ok(Ok(heard)) if self.is_ours(&heard) => {
+                    self.event_ids.push(heard.event_id);
+                    return true;
+                }
+                Ok(Ok(_) | Err(broadcast::error::RecvError::Lagged(_))) => {}
+                // The engine has ended, and with it all that could be waited for.
+                Ok(Err(broadcast::error::RecvError::Closed)) | Err(_) => return false,
             }
         }
     }
@@ -136,7 +197,36 @@ impl<'a> Witness<'a> {
         if lives.is_none_or(|living| living.runtime.id != heard.runtime) {
             return false;
         }
-        let start = |text: &str| snippet::squashed(text).chars().take(COMPARED).collect::<String>();
+        let start = |text: &str| snippet::skeleton(text).chars().take(COMPARED).collect::<String>();
         heard.text.is_empty() || start(&heard.text) == start(&redact::text(self.text))
+    }
+}
+
+/// Whether what is in the box now is what stood there, or a part of it.
+fn compare(typed: &str, stood: &str, snippet: Option<&str>) -> Sight {
+    let (typed, stood) = (snippet::squashed(typed), snippet::squashed(stood));
+    if typed.is_empty() {
+        return Sight::Taken;
+    }
+    let known = snippet.is_some_and(|snippet| typed.contains(snippet));
+    match known || typed.contains(&stood) || stood.contains(&typed) {
+        true => Sight::StillThere,
+        false => Sight::Taken,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_gone_was_taken() {
+        assert_eq!(compare("", "hello there", None), Sight::Taken);
+        assert_eq!(compare("hello  there", "hello there", None), Sight::StillThere);
+        // Half drawn, or with a new line that Enter made.
+        assert_eq!(compare("hello", "hello there", None), Sight::StillThere);
+        assert_eq!(compare("hello there\nmore", "hello there", None), Sight::StillThere);
+        assert_eq!(compare("what comes next", "hello there", None), Sight::Taken);
+        assert_eq!(compare("… the end of it all", "[Pasted text]", Some("theendofitall")), Sight::StillThere);
     }
 }

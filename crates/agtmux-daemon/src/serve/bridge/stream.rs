@@ -16,7 +16,7 @@ use utoipa::IntoParams;
 
 use crate::bridge::{Bridge, Kind, Passed};
 use crate::serve::Context;
-use crate::serve::query::{Given, Refusal};
+use crate::serve::query::{Asked, Refusal};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -39,7 +39,7 @@ pub(crate) struct Wanted {
 pub(crate) async fn get_stream(
     State(context): State<Context>,
     headers: HeaderMap,
-    Given(wanted): Given<Wanted>,
+    Asked(wanted): Asked<Wanted>,
 ) -> Result<Response, Refusal> {
     let kinds = kinds(wanted.types.as_deref())?;
     let last = match headers.get("last-event-id").map(|value| value.to_str().unwrap_or_default().parse()) {

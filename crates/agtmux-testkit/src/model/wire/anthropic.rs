@@ -15,8 +15,8 @@ pub(super) fn question(body: &Value) -> Question {
     let side = tools.is_empty().then(|| json!({"title": "Mock session title", "isNewTopic": false}).to_string());
     Question {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
-        after_tool: is_tool_result(last) && Act::find(&said).is_none(),
-        prompt: said,
+        after_tool: is_tool_result(last) && Act::find(&said.join("\n")).is_none(),
+        said,
         side,
         tools,
         begun_agent: None,
@@ -30,7 +30,7 @@ fn is_tool_result(message: &Value) -> bool {
 }
 
 /// What was said after a tool answered: a prompt that follows a denied call comes in one message with the denial.
-fn since_tool(content: &Value) -> String {
+fn since_tool(content: &Value) -> Vec<String> {
     let Some(parts) = content.as_array() else { return texts(content) };
     let said = parts.rsplit(|part| part["type"] == "tool_result").next().unwrap_or_default();
     texts(&Value::from(said.to_vec()))

@@ -18,7 +18,7 @@ pub(super) fn question(body: &Value) -> Question {
     let is_aside = tools.is_empty() && !body["model"].as_str().is_some_and(|model| model.ends_with(NO_TOOLS));
     Question {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
-        prompt: prompt.map(|message| texts(&message["content"])).unwrap_or_default(),
+        said: prompt.map(|message| texts(&message["content"])).unwrap_or_default(),
         after_tool: messages.last().is_some_and(|message| message["role"] == "tool"),
         side: (is_aside || has_shape).then(|| "Mock title".to_owned()),
         tools,

@@ -11,7 +11,7 @@ const FINISH: &str = "complete_task";
 
 pub(super) fn question(path: &str, body: &Value) -> Question {
     let contents = body["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_prompt = |content: &&Value| content["role"] == "user" && !texts(&content["parts"]).is_empty();
+    let is_prompt = |content: &&Value| content["role"] == "user" && !texts(&content["parts"]).concat().is_empty();
     let answers = |content: &Value| {
         content["parts"].as_array().is_some_and(|parts| parts.iter().any(|part| part.get("functionResponse").is_some()))
     };
@@ -23,7 +23,7 @@ pub(super) fn question(path: &str, body: &Value) -> Question {
     let side = json!({"reasoning": "mock", "next_speaker": "user", "model_choice": "flash"}).to_string();
     Question {
         model: path.rsplit('/').next().and_then(|name| name.split(':').next()).unwrap_or_default().to_owned(),
-        prompt: contents.iter().rev().find(is_prompt).map(|content| texts(&content["parts"])).unwrap_or_default(),
+        said: contents.iter().rev().find(is_prompt).map(|content| texts(&content["parts"])).unwrap_or_default(),
         after_tool: contents.last().is_some_and(answers),
         side: is_shaped.then_some(side),
         tools: tools.collect(),

@@ -24,7 +24,8 @@ pub(super) enum Wire {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Question {
     pub(super) model: String,
-    pub(super) prompt: String,
+    /// The last user message, in the parts in which it came.
+    pub(super) said: Vec<String>,
     /// Whether the last thing that was said is what a tool answered.
     pub(super) after_tool: bool,
     /// The answer to a request that is none of the conversation.
@@ -36,6 +37,10 @@ pub(super) struct Question {
 }
 
 impl Question {
+    pub(super) fn prompt(&self) -> String {
+        self.said.join("\n")
+    }
+
     /// The first of these that the agent offers, or the first at all: agents rename their tools from version to version.
     fn tool(&self, names: &[&str]) -> String {
         let offered = names.iter().find(|name| self.tools.iter().any(|tool| tool == *name));
@@ -112,13 +117,12 @@ fn next(kind: &str) -> String {
 }
 
 /// The texts of a message, whichever way it holds them.
-fn texts(content: &Value) -> String {
+fn texts(content: &Value) -> Vec<String> {
     if let Some(text) = content.as_str() {
-        return text.to_owned();
+        return vec![text.to_owned()];
     }
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
-    texts.join("\n")
+    parts.iter().filter_map(|part| part["text"].as_str()).map(str::to_owned).collect()
 }
 
 fn names<'a>(tools: &'a Value, name: impl Fn(&'a Value) -> &'a Value) -> Vec<String> {

@@ -12,14 +12,14 @@ const SUBAGENTS: &str = "multi_agent_v1";
 pub(super) fn question(body: &Value) -> Question {
     let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_prompt = |item: &&Value| item["role"] == "user";
-    let prompt = input.iter().rev().find(is_prompt).map(|item| texts(&item["content"])).unwrap_or_default();
+    let said = input.iter().rev().find(is_prompt).map(|item| texts(&item["content"])).unwrap_or_default();
     let told_later = input.iter().rev().take_while(|item| item["role"] != "user");
     let is_output = |item: &Value| item["type"].as_str().is_some_and(|kind| kind.ends_with("_call_output"));
     // A title is asked for with the shape that it must have.
     let has_shape = body["text"]["format"]["type"] == "json_schema";
     Question {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
-        prompt,
+        said,
         after_tool: told_later.into_iter().any(is_output),
         side: has_shape.then(|| json!({"title": "Run mock task"}).to_string()),
         tools: names(&body["tools"], |tool| &tool["name"]),

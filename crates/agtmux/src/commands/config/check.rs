@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::output;
 
 pub(super) fn run(file: Option<PathBuf>) -> Result<Exit, CliError> {
-    let Some(file) = file else { return check_own(&Paths::from_env()?.config) };
+    let Some(file) = file else { return check_own(&Config::file(&Paths::from_env()?.config)?) };
     // A file that was named and is not there is a mistake; one's own may be missing.
     if !file.exists() {
         let message = Message::new(format!("there is no file '{}'", file.display())).hint("agtmux config path");

@@ -5,7 +5,7 @@ mod show;
 
 use std::path::PathBuf;
 
-use agtmux_api::config::DEFAULTS;
+use agtmux_api::config::{Config, DEFAULTS};
 use agtmux_api::paths::Paths;
 use clap::Subcommand;
 
@@ -32,8 +32,8 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn run(command: ConfigCommand) -> Result<Exit, CliError> {
     match command {
         ConfigCommand::Show { defaults: true } => print(DEFAULTS.as_bytes()),
-        ConfigCommand::Show { defaults: false } => show::run(&Paths::from_env()?.config),
-        ConfigCommand::Path => print(Paths::from_env()?.config.as_os_str().as_encoded_bytes()),
+        ConfigCommand::Show { defaults: false } => show::run(&Config::file(&Paths::from_env()?.config)?),
+        ConfigCommand::Path => print(Config::file(&Paths::from_env()?.config)?.as_os_str().as_encoded_bytes()),
         ConfigCommand::Check { file } => check::run(file),
     }
 }

@@ -15,9 +15,17 @@ pub(super) fn run(path: &Path) -> Result<Exit, CliError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(source) => return Err(ConfigError::Read { path: path.to_owned(), source }.into()),
     };
-    let effective = overlay(&text, path).map_err(|error| CliError::io("merge the settings", error))?;
+    let effective = overlay(&as_toml(text, path)?, path).map_err(|error| CliError::io("merge the settings", error))?;
     output::print(&effective)?;
     Ok(Exit::Ok)
+}
+
+/// What is shown is TOML, whatever the user's file is.
+fn as_toml(text: String, path: &Path) -> Result<String, CliError> {
+    if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") {
+        return Ok(text);
+    }
+    Ok(Config::table(&text, path)?.to_string())
 }
 
 /// The commented defaults with the user's values put in place.

@@ -10,7 +10,7 @@ use agtmux_core::sanitize;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
-use crate::commands::block_on;
+use crate::commands::{block_on, pick};
 use crate::connect::{Daemon, parse};
 use crate::error::{CliError, Exit};
 use crate::output;
@@ -20,7 +20,7 @@ use crate::render::age;
 #[command(group(ArgGroup::new("rules").args(["agent", "manifest"]).multiple(true)))]
 pub(crate) struct ExplainArgs {
     /// The agent: runtime:ID, %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
-    #[arg(value_name = "REF", required_unless_present = "screen")]
+    #[arg(value_name = "REF")]
     reference: Option<String>,
     /// Judge this saved screen instead, plain or with escapes; needs no daemon
     #[arg(long, value_name = "FILE", requires = "rules", conflicts_with = "reference")]
@@ -58,8 +58,9 @@ pub(crate) fn run(args: ExplainArgs) -> Result<Exit, CliError> {
 }
 
 async fn live(args: ExplainArgs) -> Result<Exit, CliError> {
-    let named = Named { r#ref: args.reference.as_deref().unwrap_or_default(), since: None };
-    let answer = Daemon::from_env()?.bytes("/v1/explain", &named).await?;
+    let daemon = Daemon::from_env()?;
+    let reference = pick::reference(&daemon, args.reference.as_deref()).await?;
+    let answer = daemon.bytes("/v1/explain", &Named { r#ref: &reference, since: None }).await?;
     if args.json {
         output::line(&answer)?;
         return Ok(Exit::Ok);

@@ -22,12 +22,19 @@ use job::{End, Job};
     Without a daemon it runs just the same."
 )]
 pub(crate) struct RunArgs {
-    /// A name to know it by
-    #[arg(long)]
+    /// A name to know it by, which can stand where an agent is asked for
+    #[arg(long, value_parser = short_name)]
     name: Option<String>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
+}
+
+fn short_name(given: &str) -> Result<String, String> {
+    match agtmux_core::refs::is_name(given) {
+        true => Ok(given.to_owned()),
+        false => Err("a name has letters, digits, '-', '_' and '.', and 64 of them at the most".into()),
+    }
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {

@@ -3,14 +3,14 @@
 mod coalesce;
 mod jsonl;
 mod keys;
-mod reader;
+pub(crate) mod reader;
 mod screen;
 mod since;
 
 pub(crate) use since::parse as since_when;
 
 mod snapshot;
-mod stream;
+pub(crate) mod stream;
 mod table;
 
 use std::time::Duration;

@@ -6,10 +6,10 @@ use tokio::sync::oneshot;
 
 /// Without it, a watch whose reader has gone would linger until the next change, which may never come.
 #[derive(Debug)]
-pub(super) struct Reader(oneshot::Receiver<()>);
+pub(crate) struct Reader(oneshot::Receiver<()>);
 
 impl Reader {
-    pub(super) fn of_stdout() -> Self {
+    pub(crate) fn of_stdout() -> Self {
         let (left, noticed) = oneshot::channel();
         // A thread, because the pipe belongs to others too and must not be switched to non-blocking. It ends with us.
         std::thread::spawn(move || {
@@ -21,7 +21,7 @@ impl Reader {
     }
 
     /// Never returns while there may be a reader.
-    pub(super) async fn left(&mut self) {
+    pub(crate) async fn left(&mut self) {
         if (&mut self.0).await.is_err() {
             std::future::pending().await
         }

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const AHEAD: usize = 256;
 
 #[derive(Debug)]
-pub(super) enum Signal {
+pub(crate) enum Signal {
     Event(Box<WatchEvent>),
     /// The daemon went away, for this reason; events go on once it is back.
     Lost(String),
@@ -27,7 +27,7 @@ pub(super) enum Signal {
 }
 
 /// Reads on a task of its own, so that a reader who is busy elsewhere interrupts nothing half done.
-pub(super) fn follow(daemon: Daemon, query: ListQuery) -> mpsc::Receiver<Signal> {
+pub(crate) fn follow(daemon: Daemon, query: ListQuery) -> mpsc::Receiver<Signal> {
     let (signals, receiver) = mpsc::channel(AHEAD);
     tokio::spawn(async move {
         if let Err(error) = forward(&daemon, query, &signals).await {

@@ -1,0 +1,64 @@
+use serde::Deserialize;
+
+const SESSION: &str = "{session}";
+
+/// How an agent goes on with a session of its own after it has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Resume {
+    /// Words of a command line; `{session}` stands for the session's id.
+    command: Vec<String>,
+}
+
+impl Resume {
+    /// The command line for this session. None for an id that no agent would give: it is typed into a shell.
+    pub fn command_line(&self, session: &str) -> Option<String> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        let known = !session.is_empty() && session.len() <= 128 && !session.starts_with('-');
+        (known && session.bytes().all(plain)).then(|| self.command.join(" ").replace(SESSION, session))
+    }
+
+    /// Words that need no quotes in any shell, and one place for the session.
+    pub(super) fn problem(&self) -> Option<String> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./=:@+".contains(&b);
+        let is_plain = |word: &String| {
+            let rest = word.replacen(SESSION, "", 1);
+            !word.is_empty() && rest.bytes().all(plain)
+        };
+        let program = self.command.first().is_some_and(|word| !word.contains(SESSION) && !word.starts_with('-'));
+        let places: usize = self.command.iter().map(|word| word.matches(SESSION).count()).sum();
+        let good = program && places == 1 && self.command.iter().all(is_plain);
+        (!good).then(|| {
+            "'resume.command' must be a program and plain words, one of them with '{session}', as [\"x\", \"--resume\", \"{session}\"]"
+                .into()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resume(words: &[&str]) -> Resume {
+        Resume { command: words.iter().map(|word| (*word).to_owned()).collect() }
+    }
+
+    #[test]
+    fn only_plain_words_and_plain_ids_make_a_command() {
+        let claude = resume(&["claude", "--resume", "{session}"]);
+        assert_eq!(claude.problem(), None);
+        assert_eq!(claude.command_line("ab-1_2").as_deref(), Some("claude --resume ab-1_2"));
+        for bad in ["", "-x", "a b", "a;b", "$(x)", "a'b", "ä", "a\nb", &"a".repeat(129)] {
+            assert_eq!(claude.command_line(bad), None, "{bad}");
+        }
+        for bad in [
+            &[][..],
+            &["x"],
+            &["x", "a b{session}"],
+            &["{session}"],
+            &["x", "{session}", "{session}"],
+            &["x;y", "{session}"],
+        ] {
+            assert!(resume(bad).problem().is_some(), "{bad:?}");
+        }
+    }
+}

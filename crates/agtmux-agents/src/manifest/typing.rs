@@ -1,0 +1,12 @@
+//! What an agent's input box makes of keys.
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct TypingRules {
+    /// Right behind this, Enter makes a new line instead of sending.
+    pub continued_by: Option<String>,
+    /// One Escape leaves alone what was typed, while the agent rests. Two may not.
+    #[serde(default)]
+    pub escape_keeps: bool,
+}

@@ -1,0 +1,129 @@
+//! Answering what an agent asks, only while it asks just that.
+//!
+//! What is on the screen is read just before anything is pressed, and nothing is pressed into what it does not show. What an
+//! answer brings up is another question, for somebody else to answer, unless the manifest says that it belongs to the answer.
+
+mod closing;
+mod open;
+mod options;
+mod words;
+
+use agtmux_agents::{Plain, Way};
+use agtmux_api::error::ApiError;
+use agtmux_api::wire::{ActionKind, ActionOutcome, Answer, Answered, Guards, RespondAction};
+use agtmux_core::state::State;
+use agtmux_tmux::Key;
+
+use super::perform::{Request, content};
+use super::sender::{Sender, checked};
+use super::{Actions, Asker, Failure, Scene, guards};
+use closing::{Closing, closed};
+use open::Open;
+
+impl Actions {
+    pub(crate) async fn respond(
+        &self,
+        action: RespondAction,
+        asker: Asker,
+    ) -> Result<ActionOutcome<Answered>, ApiError> {
+        let (kind, guards, content) = (ActionKind::Respond, &action.guards, content(ActionKind::Respond, &action));
+        let request = Request { kind, guards, asker, what: Some(action.answer.to_string()), text: None, content };
+        let text = match &action.answer {
+            Answer::Text(text) => match checked(text) {
+                Ok(text) => Some(text),
+                Err(error) => return Err(self.turn_down(request, error).await),
+            },
+            _ => None,
+        };
+        let request = Request { text: text.as_deref(), ..request };
+        self.perform(request, async |scene| respond(scene, &action.answer, text.as_deref(), &action.guards).await).await
+    }
+}
+
+async fn respond(scene: &Scene<'_>, answer: &Answer, text: Option<&str>, guards: &Guards) -> Result<Answered, Failure> {
+    let asks = matches!(scene.state(), Some(State::WaitingApproval | State::WaitingInput));
+    if !asks && !scene.forced {
+        let state = scene.state().map_or("no agent lives there", State::as_str);
+        return Err(Failure::precondition(format!("it asks nothing: {state}"), "agtmux list panes --needs-action"));
+    }
+    let open = Open::read(scene).await?;
+    if !scene.forced {
+        check_meant(scene, &open, guards)?;
+    }
+    let (answered, closing) = give(scene, &open, answer, text).await?;
+    let closing = finish(scene, &open, closing).await.map_err(Failure::after_all)?;
+    if let Some(next) = &closing.next {
+        closing::known(scene, next).await;
+    }
+    let Closing { verified, by, next, event_ids } = closing;
+    Ok(Answered { dialog: open.dialog, answered, verified, by, asks_now: next.map(|next| next.dialog), event_ids })
+}
+
+/// What is on the screen is what the caller was told of.
+fn check_meant(scene: &Scene<'_>, open: &Open, guards: &Guards) -> Result<(), Failure> {
+    let known = scene.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.as_str());
+    // Whoever has looked and has seen no question cannot mean this one.
+    let unseen = guards.snapshot_id.is_some() && known.is_none();
+    let meant = guards.if_dialog.as_deref().or(known).is_none_or(|meant| meant == open.dialog.fingerprint);
+    if unseen || !meant {
+        return Err(Failure::refused(guards::changed("it asks something else now; nothing was typed".into())));
+    }
+    Ok(())
+}
+
+/// Gives the answer, and tells in words which that was.
+async fn give(
+    scene: &Scene<'_>,
+    open: &Open,
+    answer: &Answer,
+    text: Option<&str>,
+) -> Result<(String, Closing), Failure> {
+    match answer {
+        Answer::Approve => plainly(scene, open, Plain::Approve).await,
+        Answer::Deny => plainly(scene, open, Plain::Deny).await,
+        Answer::Option(n) => {
+            let label = open.label(*n)?;
+            options::take(scene, open, *n).await?;
+            Ok((label, closed(scene, open).await?))
+        }
+        Answer::Text(given) => {
+            let closing = words::say(scene, open, text.unwrap_or(given)).await?;
+            Ok((given.clone(), closing))
+        }
+    }
+}
+
+async fn plainly(scene: &Scene<'_>, open: &Open, answer: Plain) -> Result<(String, Closing), Failure> {
+    let (way, word) = match answer {
+        Plain::Approve => (&open.keys.approve, "approve"),
+        Plain::Deny => (&open.keys.deny, "deny"),
+    };
+    let unknown = || Failure::precondition(format!("it is not known how to {word} this"), open.takes());
+    let said = match way {
+        None => return Err(unknown()),
+        Some(Way::Keys(names)) => {
+            press(scene, &options::parsed(names)?).await?;
+            word.to_owned()
+        }
+        Some(Way::Option(label)) => {
+            let n = open.option_like(label).ok_or_else(unknown)?;
+            options::take(scene, open, n).await?;
+            open.label(n)?
+        }
+    };
+    Ok((said, closed(scene, open).await?))
+}
+
+/// What the answer has brought up and what belongs to it is answered as well, each thing once.
+async fn finish(scene: &Scene<'_>, open: &Open, mut closing: Closing) -> Result<Closing, Failure> {
+    let mut left = open.keys.then.clone();
+    while let Some((next, answer)) = closing.next.as_ref().and_then(|next| Some((next, left.remove(&next.rule)?))) {
+        (_, closing) = Box::pin(plainly(scene, next, answer)).await?;
+    }
+    Ok(closing)
+}
+
+async fn press(scene: &Scene<'_>, keys: &[Key]) -> Result<(), Failure> {
+    let sender = Sender::of(scene, None)?;
+    sender.press(keys).await
+}

@@ -1,0 +1,82 @@
+//! The dialog that is on the screen at this moment, and how it is answered.
+
+use agtmux_agents::{AnswerKeys, Pattern, Way};
+use agtmux_core::dialog::Dialog;
+
+use super::super::look::Look;
+use super::super::{Failure, Scene, guards};
+
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) dialog: Dialog,
+    /// The rule that found it.
+    pub(super) rule: String,
+    pub(super) keys: AnswerKeys,
+    /// The number of the option that is selected, where that can be seen.
+    pub(super) selected: Option<u32>,
+}
+
+impl Open {
+    pub(super) async fn read(scene: &Scene<'_>) -> Result<Self, Failure> {
+        let look = scene.look().await?;
+        let gone = || Failure::refused(guards::changed("what it asks is not on its screen; nothing was typed".into()));
+        Self::seen(scene, &look)?.ok_or_else(gone)
+    }
+
+    /// None where no dialog is on the screen.
+    pub(super) fn seen(scene: &Scene<'_>, look: &Look) -> Result<Option<Self>, Failure> {
+        let agent_type = scene.agent()?.runtime.agent_type.clone();
+        let registry = scene.actions.0.discovery.registry();
+        let reading = look.reading(&registry, agent_type.as_str());
+        let rule = reading.stands.first().map(|said| said.rule.name.clone()).unwrap_or_default();
+        let keys = registry.answers(agent_type.as_str(), &rule).cloned();
+        let selected = reading.selected;
+        Ok(reading.dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected }))
+    }
+
+    /// Whether it is the same question, whatever was done to its options: some show what is typed into them. What is all
+    /// text cannot be told from what is typed into it.
+    pub(super) fn asks_the_same(&self, other: &Self) -> bool {
+        if self.dialog.options.is_empty() && other.dialog.options.is_empty() {
+            return self.rule == other.rule;
+        }
+        let asked = |open: &Self| (open.dialog.kind, open.dialog.question.clone(), open.dialog.subject.clone());
+        asked(self) == asked(other) && self.dialog.options.len() == other.dialog.options.len()
+    }
+
+    pub(super) fn option_like(&self, label: &Pattern) -> Option<u32> {
+        self.dialog.options.iter().find(|option| label.is_match(&option.label)).map(|option| option.n)
+    }
+
+    /// `1. Yes`
+    pub(super) fn label(&self, n: u32) -> Result<String, Failure> {
+        let option = self.dialog.options.iter().find(|option| option.n == n);
+        let missing = || Failure::precondition(format!("it offers no option {n}"), self.takes());
+        option.map(|option| format!("{n}. {}", option.label)).ok_or_else(missing)
+    }
+
+    /// Whether words go into the option that is selected: a digit would be one of them.
+    pub(super) fn is_at_words(&self) -> bool {
+        let at = self.keys.text.as_ref().and_then(|text| text.at.as_ref().filter(|_| text.keys.is_empty()));
+        let labels = at.and_then(|at| Some((at, self.dialog.options.iter().find(|o| Some(o.n) == self.selected)?)));
+        labels.is_some_and(|(at, selected)| at.is_match(&selected.label))
+    }
+
+    /// For whoever has given an answer that it does not take.
+    pub(super) fn takes(&self) -> String {
+        let plain = |word: &str, known: bool| known.then(|| word.to_owned());
+        let is_known = |way: &Option<Way>| match way {
+            Some(Way::Option(label)) => self.option_like(label).is_some(),
+            other => other.is_some(),
+        };
+        let numbers = self.dialog.options.iter().filter(|_| self.keys.option.is_some());
+        let mut words: Vec<String> = plain("approve", is_known(&self.keys.approve)).into_iter().collect();
+        words.extend(plain("deny", is_known(&self.keys.deny)));
+        words.extend(numbers.map(|option| option.n.to_string()));
+        words.extend(plain("--text", self.keys.text.is_some()));
+        match words.is_empty() {
+            true => "answer it in its pane: agtmux attach".into(),
+            false => format!("it takes {}; or answer it in its pane: agtmux attach", words.join(", ")),
+        }
+    }
+}

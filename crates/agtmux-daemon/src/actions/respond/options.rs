@@ -1,0 +1,68 @@
+//! Taking one option.
+
+use std::time::Duration;
+
+use agtmux_agents::OptionKeys;
+use agtmux_tmux::Key;
+use tokio::time::{Instant, sleep};
+
+use super::super::{Failure, Scene, guards};
+use super::open::Open;
+use super::press;
+
+/// A selection is drawn this soon after the key that moved it.
+const MOVED_WITHIN: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(30);
+/// The numbers that are one key.
+const ONE_DIGIT: u32 = 9;
+
+pub(super) async fn take(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), Failure> {
+    let Some(way) = open.keys.option else {
+        return Err(Failure::precondition("its options cannot be taken by number", open.takes()));
+    };
+    // Where there is a tenth, a digit may be half a number, or be taken at once. Where words go in, it is a word.
+    let is_one_key = open.dialog.options.iter().all(|option| option.n <= ONE_DIGIT) && !open.is_at_words();
+    let digit = char::from_digit(n, 10).filter(|_| way == OptionKeys::Digits && is_one_key);
+    if let Some(digit) = digit {
+        return press(scene, &[Key::Character(digit)]).await;
+    }
+    go_to(scene, open, n).await?;
+    press(scene, &[Key::enter()]).await.map_err(Failure::after_all)
+}
+
+/// Moves the selection, and returns when it is seen there in the same dialog.
+pub(super) async fn go_to(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), Failure> {
+    let position = |n: u32| open.dialog.options.iter().position(|option| option.n == n);
+    let Some((from, to)) = open.selected.and_then(position).zip(position(n)) else {
+        return Err(Failure::precondition("it does not show which option is selected", open.takes()));
+    };
+    let (back, forth) = match open.keys.option {
+        Some(OptionKeys::Right) => ("Left", "Right"),
+        _ => ("Up", "Down"),
+    };
+    let key = Key::Named(if to < from { back } else { forth }.into());
+    press(scene, &vec![key; to.abs_diff(from)]).await?;
+    let deadline = Instant::now() + MOVED_WITHIN;
+    loop {
+        let seen = Open::seen(scene, &scene.look().await.map_err(Failure::after_all)?)?;
+        match seen {
+            Some(now) if now.asks_the_same(open) && now.selected == Some(n) => return Ok(()),
+            // It may be in the middle of drawing.
+            _ if Instant::now() < deadline => sleep(LOOK_EVERY).await,
+            _ => {
+                let error = guards::changed(format!("option {n} could not be selected; no option was taken"));
+                return Err(Failure::refused(error).after_all());
+            }
+        }
+    }
+}
+
+pub(super) fn parsed(names: &[String]) -> Result<Vec<Key>, Failure> {
+    let key = |name: &String| {
+        let bad = |error: agtmux_tmux::BadKey| {
+            Failure::precondition(format!("its manifest has a key that is none: {error}"), "agtmux adapters check FILE")
+        };
+        name.parse::<Key>().map_err(bad)
+    };
+    names.iter().map(key).collect()
+}

@@ -1,0 +1,145 @@
+//! Answering in words of one's own, in the place that the dialog has for them.
+
+use std::time::Duration;
+
+use agtmux_agents::{Pattern, TextWay};
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_core::refs::Ref;
+use agtmux_core::state::State;
+use agtmux_tmux::Key;
+use tokio::time::{Instant, sleep};
+
+use super::super::look::Look;
+use super::super::sender::{Message, Sender, squashed};
+use super::super::{Failure, Scene, guards};
+use super::closing::{Closing, closed};
+use super::open::Open;
+use super::{options, press};
+
+/// How long the place for words takes at the most to come up, and the words to stand in it.
+const READY_WITHIN: Duration = Duration::from_secs(4);
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// So much of the end of a text is looked for.
+const END: usize = 24;
+
+pub(super) async fn say(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Closing, Failure> {
+    let Some(way) = &open.keys.text else {
+        return Err(Failure::precondition("this dialog takes no words", open.takes()));
+    };
+    let option = |label: &Pattern| {
+        let missing = || Failure::precondition("the place where it takes words is not there", open.takes());
+        open.option_like(label).ok_or_else(missing)
+    };
+    let keys = options::parsed(&way.keys)?;
+    match (&way.at, &way.take) {
+        (Some(label), _) => options::go_to(scene, open, option(label)?).await?,
+        (_, Some(label)) => options::take(scene, open, option(label)?).await?,
+        _ => {}
+    }
+    let moved = way.at.is_some() || way.take.is_some();
+    press(scene, &keys).await.map_err(|failure| if moved { failure.after_all() } else { failure })?;
+    match way.opens {
+        true => elsewhere(scene, open, text).await,
+        false => here(scene, open, way, text).await,
+    }
+    // Only the very first key can have been refused without anything done.
+    .map_err(|failure| if moved || !keys.is_empty() { failure.after_all() } else { failure })
+}
+
+/// Into the dialog itself.
+async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str) -> Result<Closing, Failure> {
+    let asked = |look: &Look| Ok::<_, Failure>(Open::seen(scene, look)?.is_some_and(|seen| seen.asks_the_same(open)));
+    let before = until(scene, |look| {
+        let shown = look.screen.inner_text();
+        Ok((asked(look)? && way.ready.as_ref().is_none_or(|ready| ready.is_match(&shown))).then_some(shown))
+    });
+    let before = before.await?.ok_or_else(|| lost("the place where it takes words did not come up"))?;
+    let end = end_of(text);
+    let count = |shown: &str| squashed(shown).matches(&end).count();
+    Sender::of(scene, None)?.type_text(text).await?;
+    let stands = until(scene, |look| {
+        let shown = look.screen.inner_text();
+        let is_folded = shown.matches("[Past").count() > before.matches("[Past").count();
+        Ok((asked(look)? && (is_folded || count(&shown) > count(&before))).then_some(()))
+    });
+    // Whatever it was typed into, it is not there: an Enter could answer something else.
+    let missing = || lost("the text was typed and is not seen in the dialog; Enter was not pressed");
+    stands.await.map_err(Failure::after_all)?.ok_or_else(|| missing().after_all())?;
+    press(scene, &[Key::enter()]).await.map_err(Failure::after_all)?;
+    closed(scene, open).await
+}
+
+/// What takes words instead of the dialog.
+enum Place {
+    Dialog(Box<Open>),
+    InputBox,
+}
+
+/// Into what came up instead of it.
+async fn elsewhere(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Closing, Failure> {
+    let agent_type = scene.agent()?.runtime.agent_type.clone();
+    let place = until(scene, |look| {
+        let has_box = || scene.actions.0.discovery.registry().typed(agent_type.as_str(), &look.screen).is_some();
+        Ok(match Open::seen(scene, look)? {
+            Some(seen) if seen.asks_the_same(open) => None,
+            Some(seen) => Some(Place::Dialog(Box::new(seen))),
+            None => has_box().then_some(Place::InputBox),
+        })
+    });
+    match place.await?.ok_or_else(|| lost("it was answered, but no place for words came up"))? {
+        Place::InputBox => submit(scene, text).await,
+        Place::Dialog(next) => match &next.keys.text {
+            Some(way) if way.at.is_none() && way.take.is_none() && !way.opens => here(scene, &next, way, text).await,
+            _ => Err(lost("it was answered, but it asks something else now that takes no words")),
+        },
+    }
+}
+
+/// As a prompt, once the agent is known to ask nothing any more.
+async fn submit(scene: &Scene<'_>, text: &str) -> Result<Closing, Failure> {
+    let runtime = scene.agent()?.runtime.id.clone();
+    let deadline = Instant::now() + READY_WITHIN;
+    let located = loop {
+        let located = scene.actions.0.engine.locate(Ref::Runtime(runtime.clone())).await?;
+        let state = located.living.as_ref().map(|living| living.record.state);
+        match state {
+            Some(State::WaitingApproval | State::WaitingInput) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
+            _ => break located,
+        }
+    };
+    let scene = scene.actions.scene(located, false)?;
+    let message = Message { text: Some(text), keys: &[], enter: true };
+    let sent = Sender::of(&scene, None)?.send(&message).await?;
+    Ok(Closing { verified: sent.verified, by: sent.by, next: None, event_ids: sent.event_ids })
+}
+
+/// The first look that shows it; none when the time is up.
+async fn until<T>(
+    scene: &Scene<'_>,
+    mut shows: impl FnMut(&Look) -> Result<Option<T>, Failure>,
+) -> Result<Option<T>, Failure> {
+    let deadline = Instant::now() + READY_WITHIN;
+    loop {
+        let late = Instant::now() >= deadline;
+        if let Some(found) = shows(&scene.look().await?)? {
+            return Ok(Some(found));
+        }
+        if late {
+            return Ok(None);
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// What is looked for on the screen: the end of it, for a field may show no more.
+fn end_of(text: &str) -> String {
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(text);
+    let squashed = squashed(last);
+    let skipped = squashed.chars().count().saturating_sub(END);
+    squashed.chars().skip(skipped).collect()
+}
+
+fn lost(message: &str) -> Failure {
+    let error = ApiError::new(ErrorCode::StateChanged, message);
+    Failure::refused(error.with_hint(guards::LOOK_AGAIN))
+}

@@ -1,0 +1,189 @@
+//! An agent that has ended is started again: in its pane, where it was, with its own session.
+
+mod shell;
+
+use std::time::Duration;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{ActionKind, ActionOutcome, Guards, Profile, ResumeAction, ResumeReport};
+use agtmux_core::refs::Ref;
+use agtmux_tmux::{Key, Typing};
+use tokio::time::{Instant, sleep};
+
+use super::perform::Request;
+use super::sender::{Message, Sender};
+use super::{Actions, Asker, Failure, Scene, guards};
+use crate::store::ended::{self, PastRuntime};
+
+/// An agent takes this long at the most until it is seen.
+const SEEN_WITHIN: Duration = Duration::from_secs(20);
+/// A shell that waits for a command again after this has not started one.
+const STARTED_WITHIN: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+impl Actions {
+    pub(crate) async fn resume(
+        &self,
+        action: ResumeAction,
+        asker: Asker,
+    ) -> Result<ActionOutcome<ResumeReport>, ApiError> {
+        let content = serde_json::to_string(&(ActionKind::Resume, &action)).unwrap_or_default();
+        let wanted = self.named_runtime(&action.guards.r#ref).await?;
+        // One that has ended is not found any more, but the pane that it lived in is.
+        let place = wanted.as_ref().and_then(|past| past.place.as_ref()).map(Ref::to_string);
+        let guards = Guards { r#ref: place.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
+        let request = Request {
+            kind: ActionKind::Resume,
+            guards: &guards,
+            asker,
+            what: wanted.as_ref().map(|past| format!("runtime:{}", past.runtime_id)),
+            text: None,
+            content,
+        };
+        self.perform(request, async |scene| resume(scene, wanted).await).await
+    }
+
+    /// The runtime that is named by its id, whether or not it lives.
+    async fn named_runtime(&self, reference: &str) -> Result<Option<PastRuntime>, ApiError> {
+        let Ok(Ref::Runtime(id)) = reference.parse() else { return Ok(None) };
+        self.past(move |path| ended::by_id(path, id.as_str())).await
+    }
+
+    async fn past(
+        &self,
+        read: impl FnOnce(&std::path::Path) -> rusqlite::Result<Option<PastRuntime>> + Send + 'static,
+    ) -> Result<Option<PastRuntime>, ApiError> {
+        let path = self.0.store.path().to_owned();
+        match tokio::task::spawn_blocking(move || read(&path)).await {
+            Ok(Ok(past)) => Ok(past),
+            failed => {
+                tracing::error!(?failed, "what lived before cannot be read");
+                let error = ApiError::new(ErrorCode::Internal, "what lived there before cannot be read");
+                Err(error.with_hint("agtmux daemon logs"))
+            }
+        }
+    }
+}
+
+async fn resume(scene: &Scene<'_>, wanted: Option<PastRuntime>) -> Result<ResumeReport, Failure> {
+    if let Some(living) = &scene.located.living {
+        let message = format!("{} lives in {}", living.runtime.agent_type, scene.located.key.pane);
+        let hint = format!("agtmux send {}", scene.located.key.pane);
+        return Err(Failure::precondition(message, hint));
+    }
+    let past = match wanted {
+        Some(past) => past,
+        None => last_here(scene).await?,
+    };
+    same_life(scene, &past)?;
+    let (session, command) = command_line(scene, &past)?;
+    let cwd = past.cwd.as_deref().filter(|dir| dir.starts_with('/') && !dir.chars().any(char::is_control));
+    let command = match scene.located.pane.dead {
+        Some(_) => {
+            scene.tmux.respawn(scene.guard, cwd, &command).await?;
+            command
+        }
+        None => type_it(scene, cwd, &command).await?,
+    };
+    let resumed_runtime_id = new_runtime(scene, &past).await;
+    Ok(ResumeReport { command, session, resumed_runtime_id })
+}
+
+async fn last_here(scene: &Scene<'_>) -> Result<PastRuntime, Failure> {
+    let (key, generation) = (scene.located.key.clone(), scene.located.generation);
+    let pane = key.pane;
+    let past = scene.actions.past(move |path| ended::last_in(path, &key.server, generation, key.pane)).await?;
+    past.ok_or_else(|| {
+        let hint = "agtmux history runtime:ID tells of one that has ended";
+        Failure::precondition(format!("no agent has lived in {pane} since it was first seen"), hint)
+    })
+}
+
+/// What has lived in the pane since, or was started in it, is not to be typed into.
+fn same_life(scene: &Scene<'_>, past: &PastRuntime) -> Result<(), Failure> {
+    let located = &scene.located;
+    let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
+    if next || (scene.forced && past.generation == located.generation) {
+        return Ok(());
+    }
+    let message = format!("{} is not the pane that it was when runtime:{} ended", located.key.pane, past.runtime_id);
+    Err(Failure::refused(guards::stale(message)))
+}
+
+fn command_line(scene: &Scene<'_>, past: &PastRuntime) -> Result<(String, String), Failure> {
+    let registry = scene.actions.0.discovery.registry();
+    let agent = &past.agent_type;
+    let Some(resume) = registry.resume(agent) else {
+        let message = format!("how {agent} resumes a session is not known");
+        return Err(Failure::precondition(message, "[resume] in its manifest: docs/add-your-agent.md"));
+    };
+    let Some(session) = past.session.clone() else {
+        let message = format!("{agent} did not say which session it had");
+        return Err(Failure::precondition(message, "agtmux setup   (its hooks tell)"));
+    };
+    let Some(command) = resume.command_line(&session) else {
+        return Err(Failure::precondition(format!("{agent} had a session without a usable id"), "start it yourself"));
+    };
+    Ok((session, command))
+}
+
+/// Into the shell, which has to wait for a command.
+async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<String, Failure> {
+    let table = scene.actions.0.discovery.processes();
+    let tree = table.trees(&[scene.located.pane.pid]).pop().flatten();
+    let at_prompt = tree.as_ref().ok_or_else(|| "its program is gone".to_owned()).and_then(shell::at_prompt);
+    let shell = at_prompt.map_err(|why| {
+        let pane = scene.located.key.pane;
+        Failure::precondition(
+            format!("{pane} has no shell that waits for a command: {why}"),
+            format!("agtmux attach {pane}"),
+        )
+    })?;
+    let there = cwd.is_some_and(|dir| table.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
+    let line = match cwd.filter(|_| !there) {
+        Some(dir) => format!("cd {} && {command}", shell::quoted(dir)),
+        None => command.to_owned(),
+    };
+    let sender = Sender::of(scene, Some(Profile::Shell))?;
+    scene.tmux.type_into(scene.guard, Typing::LeaveMode).await?;
+    // A line that somebody has begun is not part of ours.
+    scene.tmux.type_into(scene.guard, Typing::Keys(&[Key::Named("C-u".into())])).await?;
+    sender.send(&Message { text: Some(&line), keys: &[], enter: true }).await?;
+    Ok(line)
+}
+
+/// The agent, as soon as it is seen there.
+async fn new_runtime(scene: &Scene<'_>, past: &PastRuntime) -> Option<String> {
+    let (engine, place) = (&scene.actions.0.engine, place(scene)?);
+    let table = scene.actions.0.discovery.processes();
+    let started = Instant::now();
+    while started.elapsed() < SEEN_WITHIN {
+        sleep(LOOK_EVERY).await;
+        let Ok(located) = engine.locate(place.clone()).await else { return None };
+        match located.living {
+            Some(living) if living.runtime.agent_type.as_str() == past.agent_type => {
+                return Some(living.runtime.id.to_string());
+            }
+            _ if started.elapsed() < STARTED_WITHIN => {}
+            _ if located.pane.dead.is_some() => return None,
+            _ => {
+                let tree = table.trees(&[located.pane.pid]).pop().flatten();
+                if tree.is_some_and(|tree| shell::at_prompt(&tree).is_ok()) {
+                    return None;
+                }
+            }
+        }
+    }
+    None
+}
+
+fn place(scene: &Scene<'_>) -> Option<Ref> {
+    let (key, pane) = (&scene.located.key, &scene.located.pane);
+    Some(Ref::Place {
+        target: key.server.target.to_string(),
+        server: Some(key.server.server.to_string()),
+        session: pane.placements.first()?.session_name.clone(),
+        window: pane.window,
+        pane: key.pane,
+    })
+}

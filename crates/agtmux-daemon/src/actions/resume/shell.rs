@@ -1,0 +1,88 @@
+//! A shell that waits for a command line, and words that it takes as they are.
+
+use agtmux_core::text;
+use agtmux_tmux::platform::{PaneProcesses, Process};
+
+/// Those that take `cd DIR && COMMAND` and quotes as below.
+const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "busybox"];
+
+/// The shell that has the terminal and nothing to do, or what has it instead.
+pub(super) fn at_prompt(tree: &PaneProcesses) -> Result<&Process, String> {
+    let Some(group) = tree.foreground_pgrp else { return Err("nobody has its terminal".into()) };
+    let holders: Vec<&Process> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
+    match holders.as_slice() {
+        [one] if is_shell(one) => Ok(*one),
+        [one, ..] => Err(format!("'{}' has its terminal", text::from_bytes(&one.name))),
+        [] => Err("another program has its terminal".into()),
+    }
+}
+
+/// One that reads its commands from the terminal, not from a script or from its arguments.
+fn is_shell(process: &Process) -> bool {
+    let name = text::from_bytes(process.name.strip_prefix(b"-").unwrap_or(&process.name));
+    let reads_terminal = |word: &Vec<u8>| match word.as_slice() {
+        [b'-', b'-', ..] => true,
+        [b'-', letters @ ..] => !letters.contains(&b'c'),
+        other => other == b"sh",
+    };
+    SHELLS.contains(&name.as_str()) && process.argv.iter().skip(1).all(reads_terminal)
+}
+
+/// One word for sh, bash, zsh and fish. fish takes a backslash between quotes for more than a backslash, so it stands outside
+/// of them.
+pub(super) fn quoted(word: &str) -> String {
+    let character = |c: char| match c {
+        '\'' => "'\\''".to_owned(),
+        '\\' => "'\\\\'".to_owned(),
+        c => c.to_string(),
+    };
+    format!("'{}'", word.chars().map(character).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(name: &str, argv: &[&str]) -> Process {
+        Process {
+            pid: 7,
+            ppid: 1,
+            pgrp: 7,
+            tpgid: Some(7),
+            start: 1,
+            stopped: false,
+            zombie: false,
+            name: name.into(),
+            argv: argv.iter().map(|word| word.as_bytes().to_vec()).collect(),
+            exe: None,
+        }
+    }
+
+    #[test]
+    fn a_shell_at_its_prompt_is_told_from_one_that_works() {
+        let tree = |processes: Vec<Process>| PaneProcesses { foreground_pgrp: Some(7), processes };
+        for argv in [&["-bash"][..], &["bash", "-l"], &["sh", "-i"], &["zsh"], &["bash", "--login"]] {
+            let name = argv[0].trim_start_matches('-');
+            assert!(at_prompt(&tree(vec![process(name, argv)])).is_ok(), "{argv:?}");
+        }
+        for argv in [&["bash", "build.sh"][..], &["sh", "-c", "sleep 1"], &["vim"], &["bash", "-lc", "x"]] {
+            assert!(at_prompt(&tree(vec![process(argv[0], argv)])).is_err(), "{argv:?}");
+        }
+        let busy = tree(vec![process("bash", &["bash"]), process("sleep", &["sleep", "1"])]);
+        assert!(at_prompt(&busy).is_err());
+        assert!(
+            at_prompt(&PaneProcesses { foreground_pgrp: Some(8), processes: vec![process("sh", &["sh"])] }).is_err()
+        );
+    }
+
+    #[test]
+    fn every_shell_here_takes_a_quoted_word_as_it_is() {
+        for word in ["plain", "it's", "a\\b", "\\", "'", "a\\'b", "$HOME `x` $(y)", "a  b\"c", "!x #y ~", "ü日本"] {
+            for shell in ["sh", "bash", "zsh", "fish", "dash"] {
+                let line = format!("printf %s {}", quoted(word));
+                let Ok(said) = std::process::Command::new(shell).args(["-c", &line]).output() else { continue };
+                assert_eq!(String::from_utf8_lossy(&said.stdout), word, "{shell}: {line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Typing, and waiting until it is there.
+
+use std::path::Path;
+use std::time::Duration;
+
+use agtmux_api::config::TmuxBridge;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_core::state::State;
+use agtmux_tmux::{Key, Typing, platform};
+use tokio::time::{Instant, sleep};
+
+use super::{LOOK_EVERY, Sender};
+use crate::actions::Failure;
+use crate::actions::look::Look;
+
+/// A large paste takes this long at the most to stand in the box.
+const PASTED_WITHIN: Duration = Duration::from_secs(6);
+/// An agent that is busy with itself, and has not even read it, gets longer.
+const READ_WITHIN: Duration = Duration::from_secs(20);
+/// Some agents take an Enter that follows too soon for a part of the paste. They count from when they drew it.
+const HOLDS_STILL: Duration = Duration::from_millis(80);
+/// After a paste nobody has to wait longer than this.
+const LONGEST_AFTER_PASTE: Duration = Duration::from_millis(500);
+
+/// What is known of the text before Enter.
+pub(super) enum Standing {
+    /// The box shows this.
+    InBox(String, Look),
+    /// There is no box to see: the program draws none, or the text is higher than its window.
+    Unseen(Look),
+}
+
+impl Standing {
+    pub(super) fn look(&self) -> &Look {
+        match self {
+            Self::InBox(_, look) | Self::Unseen(look) => look,
+        }
+    }
+}
+
+impl Sender<'_> {
+    pub(super) async fn put_text(&self, text: &str) -> Result<(), Failure> {
+        self.refuse_to_cut(text)?;
+        self.scene.types(Typing::Paste(text)).await
+    }
+
+    /// The same, with the time that it takes to be digested.
+    pub(in crate::actions) async fn type_text(&self, text: &str) -> Result<(), Failure> {
+        self.put_text(text).await?;
+        sleep(delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE)).await;
+        Ok(())
+    }
+
+    pub(in crate::actions) async fn press(&self, keys: &[Key]) -> Result<(), Failure> {
+        for (n, key) in keys.iter().enumerate() {
+            if n > 0 {
+                sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
+            }
+            let put = self.scene.types(Typing::Keys(std::slice::from_ref(key))).await;
+            put.map_err(|failure| if n > 0 { failure.after_all() } else { failure })?;
+        }
+        Ok(())
+    }
+
+    /// A terminal that collects lines keeps only the start of a long one.
+    fn refuse_to_cut(&self, text: &str) -> Result<(), Failure> {
+        let Some(most) = platform::longest_line(Path::new(&self.scene.located.pane.tty)) else { return Ok(()) };
+        if text.split('\n').all(|line| line.len() <= most) {
+            return Ok(());
+        }
+        Err(Failure::precondition(
+            format!("nothing was typed: what runs there reads lines, and of a line its terminal keeps {most} bytes"),
+            "put it into a file, or wait until the program there takes what is typed as it comes",
+        ))
+    }
+
+    /// Returns when the text stands in the box and holds still. What is seen ends the wait; where nothing can be seen, it
+    /// takes as long as texts of this length need at the most. A dialog that opened meanwhile must not get our Enter.
+    pub(super) async fn stands(&self, before: Option<&str>, text: &str) -> Result<Standing, Failure> {
+        let begun = Instant::now();
+        let waits = delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE);
+        let Some(agent_type) = self.boxed() else {
+            sleep(waits).await;
+            return Ok(Standing::Unseen(self.scene.look().await?));
+        };
+        let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
+        let (mut last, mut since) = (None, begun);
+        loop {
+            let late = self.is_late(begun);
+            let (typed, look) = self.seen(&agent_type).await?;
+            if last.as_ref() != Some(&typed) {
+                (last, since) = (Some(typed.clone()), Instant::now());
+            }
+            let holds = since.elapsed() >= HOLDS_STILL;
+            match &typed {
+                Some(shown) if !shown.is_empty() && Some(shown.as_str()) != before => {
+                    if (holds && begun.elapsed() >= shortest) || late {
+                        return Ok(Standing::InBox(shown.clone(), look));
+                    }
+                }
+                Some(_) if late => return Err(self.nothing_came()),
+                None if (holds && begun.elapsed() >= waits) || late => return Ok(Standing::Unseen(look)),
+                _ => {}
+            }
+            self.still_lives()?;
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    fn is_late(&self, begun: Instant) -> bool {
+        let waited = begun.elapsed();
+        waited >= READ_WITHIN || (waited >= PASTED_WITHIN && !self.is_unread())
+    }
+
+    /// Whether the program has not even read what was typed.
+    pub(super) fn is_unread(&self) -> bool {
+        let tty = Path::new(&self.scene.located.pane.tty);
+        platform::unread_input(tty).is_some_and(|bytes| bytes > 0)
+    }
+
+    /// Enter is not pressed: nobody knows what it would be for.
+    fn nothing_came(&self) -> Failure {
+        let pane = self.scene.located.key.pane;
+        let message = "the text was typed, but does not show in the input box; Enter was not pressed";
+        let hint = format!("agtmux view-output {pane}; if it shows there later, agtmux send {pane} --key Enter");
+        Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))
+    }
+
+    /// Where Enter right behind the end of the text would make a new line, the cursor goes somewhere else.
+    pub(super) async fn step_aside(&self, text: &str) -> Result<(), Failure> {
+        let Some(agent_type) = self.boxed() else { return Ok(()) };
+        let registry = self.scene.actions.0.discovery.registry();
+        let sign = registry.typing(&agent_type).and_then(|typing| typing.continued_by.as_deref());
+        if sign.is_some_and(|sign| text.ends_with(sign)) {
+            self.press(&[Key::home()]).await?;
+            sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
+        }
+        Ok(())
+    }
+
+    /// Suggested text may keep Enter from sending. Escape puts it away, but it also stops a turn, twice in a row it erases
+    /// in some boxes, and not every agent leaves text alone at all: pressed once, at rest, where that was seen to be safe.
+    pub(super) async fn dismiss_ghost(&self) -> Result<(), Failure> {
+        let at_rest = !matches!(self.scene.state(), Some(State::Running));
+        let Some(agent_type) = self.boxed().filter(|_| self.bridge.detect_ghost_text && at_rest) else { return Ok(()) };
+        let registry = self.scene.actions.0.discovery.registry();
+        let keeps = registry.typing(&agent_type).is_some_and(|typing| typing.escape_keeps);
+        if keeps && registry.suggests(&agent_type, &self.scene.look().await?.screen) {
+            self.press(&[Key::escape()]).await?;
+            sleep(Duration::from_millis(self.bridge.clear_delay_ms)).await;
+        }
+        Ok(())
+    }
+}
+
+/// Long texts take agents longer to digest.
+fn delay(bridge: &TmuxBridge, characters: usize) -> Duration {
+    let more = characters.saturating_sub(200) / 10;
+    Duration::from_millis(bridge.text_enter_delay_ms + u64::try_from(more).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_grows_with_the_text() {
+        let bridge = agtmux_api::config::Config::default().tmux_bridge;
+        let millis = |characters| delay(&bridge, characters).as_millis();
+        assert_eq!([0, 200, 209, 210, 1200].map(millis), [120, 120, 120, 121, 220]);
+    }
+}

@@ -1,0 +1,159 @@
+//! What is typed goes into the pane that was meant, or nowhere. Each refusal is checked by what the pane's program has read.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agtmux_testkit::{TmuxServer as Kept, World, wait_until};
+use agtmux_tmux::{Key, PaneGuard, Refused, TmuxError, TmuxServer, TypeError, Typing};
+
+const SOON: Duration = Duration::from_secs(20);
+/// Long enough for a busy machine.
+const PATIENT: Duration = Duration::from_secs(10);
+
+/// A pane whose program notes every byte.
+struct Reader {
+    notes: PathBuf,
+    server: Kept,
+    pane: String,
+    runtime: tokio::runtime::Runtime,
+    world: World,
+}
+
+fn reader_command(notes: &std::path::Path) -> String {
+    format!("stty raw -echo; exec cat >{}", notes.display())
+}
+
+impl Reader {
+    fn new() -> Self {
+        let world = World::new();
+        let (server, notes) = (world.tmux("default"), world.home().join("notes"));
+        let pane = server.new_session("work", &reader_command(&notes));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        wait_until("the reader", SOON, || {
+            server.run(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]) == "cat"
+        });
+        Self { notes, server, pane, runtime, world }
+    }
+
+    fn guard(&self) -> PaneGuard {
+        let facts = self.server.run(&["display-message", "-p", "-t", &self.pane, "#{pid} #{start_time} #{pane_pid}"]);
+        let facts: Vec<i64> = facts.split(' ').map(|fact| fact.parse().expect("a number")).collect();
+        let pid = |n: i64| u32::try_from(n).expect("a pid");
+        let pane = self.pane.trim_start_matches('%').parse().expect("a number");
+        PaneGuard { server_pid: pid(facts[0]), server_start: facts[1], pane, pane_pid: pid(facts[2]) }
+    }
+
+    fn types(&self, guard: PaneGuard, typing: Typing<'_>, timeout: Duration) -> Result<(), TypeError> {
+        let server = TmuxServer::new("tmux", self.server.socket(), timeout);
+        self.runtime.block_on(server.type_into(guard, typing))
+    }
+
+    #[track_caller]
+    fn refuses(&self, guard: PaneGuard, why: Refused) {
+        let interrupt = [Key::Named("C-c".into())];
+        for typing in [Typing::Paste("pasted"), Typing::Text("typed"), Typing::Keys(&interrupt)] {
+            assert_eq!(self.types(guard, typing, PATIENT), Err(TypeError::Refused(why)), "{typing:?}");
+        }
+        assert_eq!(self.server.run(&["list-buffers", "-F", "#{buffer_name}"]), "", "a buffer was left behind");
+    }
+
+    /// Everything that was typed before this has been read.
+    #[track_caller]
+    fn has_read(&self, expected: &str) {
+        self.server.run(&["send-keys", "-t", &self.pane, "-l", "--", "|"]);
+        let read = || String::from_utf8_lossy(&fs::read(&self.notes).unwrap_or_default()).into_owned();
+        wait_until("the mark to be read", SOON, || read().ends_with('|'));
+        assert_eq!(read(), format!("{expected}|"));
+    }
+}
+
+#[test]
+fn a_pane_that_is_meant_gets_every_byte_and_no_buffer_is_left() {
+    let reader = Reader::new();
+    reader.server.run(&["set-buffer", "the user's own"]);
+    let before = reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]);
+    let text = "two\nlines; #(touch x) #{pane_id} $(x) `y` \\ ' \" 日本語 -x ;";
+    let keys = [Key::Character(';'), Key::Character('é'), Key::enter()];
+    for typing in [Typing::Paste(text), Typing::Text(text), Typing::Keys(&keys), Typing::LeaveMode] {
+        assert_eq!(reader.types(reader.guard(), typing, PATIENT), Ok(()), "{typing:?}");
+    }
+    assert_eq!(reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]), before);
+    reader.has_read(&format!("{text}{text};é\r"));
+}
+
+#[test]
+fn another_life_of_the_server_or_of_the_pane_is_refused() {
+    let reader = Reader::new();
+    let guard = reader.guard();
+    reader.refuses(PaneGuard { server_pid: guard.server_pid + 1, ..guard }, Refused::OtherServer);
+    reader.refuses(PaneGuard { server_start: guard.server_start - 1, ..guard }, Refused::OtherServer);
+    reader.refuses(PaneGuard { pane_pid: guard.pane_pid + 1, ..guard }, Refused::OtherProcess);
+    reader.refuses(PaneGuard { pane: 99, ..guard }, Refused::NoPane);
+    reader.server.run(&["respawn-pane", "-k", "-t", &reader.pane, &reader_command(&reader.notes)]);
+    reader.refuses(guard, Refused::OtherProcess);
+    let current = || reader.server.run(&["display-message", "-p", "-t", &reader.pane, "#{pane_current_command}"]);
+    wait_until("the reader", SOON, || current() == "cat");
+    reader.has_read("");
+}
+
+#[test]
+fn a_pane_that_takes_no_keys_is_refused() {
+    let reader = Reader::new();
+    let (guard, pane) = (reader.guard(), reader.pane.as_str());
+    for mode in [&["copy-mode", "-t", pane][..], &["clock-mode", "-t", pane], &["choose-tree", "-t", pane]] {
+        reader.server.run(mode);
+        reader.refuses(guard, Refused::InMode);
+        // It leaves any mode, if it is asked to.
+        assert_eq!(reader.types(guard, Typing::LeaveMode, PATIENT), Ok(()));
+        assert_eq!(reader.server.run(&["display-message", "-p", "-t", pane, "#{pane_in_mode}"]), "0", "{mode:?}");
+    }
+    reader.server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "on"]);
+    reader.refuses(guard, Refused::Synchronized);
+    reader.server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "off"]);
+    reader.server.run(&["select-pane", "-d", "-t", pane]);
+    reader.refuses(guard, Refused::InputOff);
+    reader.server.run(&["select-pane", "-e", "-t", pane]);
+    reader.has_read("");
+}
+
+#[test]
+fn a_dead_pane_is_refused_and_its_server_survives() {
+    let reader = Reader::new();
+    reader.server.run(&["set-option", "-w", "-t", &reader.pane, "remain-on-exit", "on"]);
+    let guard = reader.guard();
+    let server = reader.server.pid();
+    agtmux_testkit::process::signal(guard.pane_pid, rustix::process::Signal::KILL);
+    let dead = || reader.server.run(&["display-message", "-p", "-t", &reader.pane, "#{pane_dead}"]) == "1";
+    wait_until("the pane to be dead", SOON, dead);
+    reader.refuses(guard, Refused::Dead);
+    assert_eq!(reader.types(guard, Typing::LeaveMode, PATIENT), Err(TypeError::Refused(Refused::Dead)));
+    assert_eq!(reader.server.pid(), server);
+    assert_eq!(fs::read(&reader.notes).expect("notes"), b"");
+}
+
+/// A client that is killed leaves its commands behind in the server's socket.
+#[test]
+fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
+    let reader = Reader::new();
+    reader.server.run(&["set-buffer", "the user's own"]);
+    let buffers = || reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]);
+    let (before, guard) = (buffers(), reader.guard());
+    let stopped = reader.server.stop();
+    let timeout = Duration::from_secs(1);
+    let keys = [Key::Character('x'), Key::enter()];
+    for typing in [Typing::Keys(&keys), Typing::Text("typed late"), Typing::Paste("pasted late")] {
+        assert_eq!(reader.types(guard, typing, timeout), Err(TypeError::Tmux(TmuxError::Timeout(timeout))));
+    }
+    // The last of them may hold until the second in which it was given up is over.
+    let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("later").as_secs();
+    let given_up = second();
+    wait_until("the next second", SOON, || second() > given_up);
+    reader.server.cont(stopped);
+    reader.has_read("");
+    wait_until("our buffer to be gone", SOON, || buffers() == before);
+    // It is as good as before.
+    assert_eq!(reader.types(guard, Typing::Text("now"), PATIENT), Ok(()));
+    reader.has_read("|now");
+    assert!(reader.world.dir().exists());
+}

@@ -1,0 +1,170 @@
+//! `agtmux attach`: to an agent's pane, and to no other.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agtmux_api::config::Config;
+use agtmux_api::wire::{ActionOutcome, AttachAction, AttachPlan};
+use agtmux_core::{sanitize, text};
+use agtmux_tmux::{PaneGuard, TmuxServer, TypeError, Way, is_listening, socket_of_tmux_variable};
+use clap::Args;
+
+use super::guards::GuardArgs;
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Outside of tmux it becomes `tmux attach-session`; inside the same tmux server your client goes \
+    there. Inside another tmux server, or without a terminal, it prints what to run and exits with 1."
+)]
+pub(crate) struct AttachArgs {
+    #[command(flatten)]
+    guards: GuardArgs,
+    /// Only print the command that goes there
+    #[arg(long, conflicts_with = "json")]
+    print: bool,
+    /// Only print the way there as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
+    let daemon = Daemon::from_env()?;
+    let guards = args.guards.resolved(&daemon).await?;
+    let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
+    if args.json {
+        output::line(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let done: ActionOutcome<AttachPlan> = parse(&answer)?;
+    let tmux = Config::load(&daemon.paths.config)?.tmux;
+    let trip = Trip::new(tmux.program, tmux.command_timeout.0, &done)?;
+    if args.print {
+        output::line(trip.shown(Way::Attach).as_bytes())?;
+        return Ok(Exit::Ok);
+    }
+    match here(&trip) {
+        Here::Inside => trip.switch().await,
+        Here::Elsewhere(socket) => Err(trip.elsewhere(&socket)),
+        Here::Outside if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) => {
+            output::line(trip.shown(Way::Attach).as_bytes())?;
+            let message = Message::new("there is no terminal to attach").because("the command above does it on one");
+            Err(CliError::failed(message.hint(format!("agtmux attach {}", trip.reference))))
+        }
+        Here::Outside => trip.attach().await,
+    }
+}
+
+/// Where we are, seen from where we want to be.
+enum Here {
+    Outside,
+    /// In a pane of the same server.
+    Inside,
+    /// In a pane of another server.
+    Elsewhere(PathBuf),
+}
+
+fn here(trip: &Trip) -> Here {
+    let variable = std::env::var("TMUX").unwrap_or_default();
+    match socket_of_tmux_variable(&variable) {
+        Some(socket) if same_file(&socket, &trip.socket) => Here::Inside,
+        // One that has ended is no server to be in.
+        Some(socket) if is_listening(&socket) => Here::Elsewhere(socket),
+        _ => Here::Outside,
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+struct Trip<'a> {
+    program: PathBuf,
+    socket: PathBuf,
+    server: TmuxServer,
+    guard: PaneGuard,
+    plan: &'a AttachPlan,
+    /// Names what is meant, also tomorrow.
+    reference: String,
+}
+
+impl<'a> Trip<'a> {
+    fn new(
+        program: PathBuf,
+        timeout: std::time::Duration,
+        done: &'a ActionOutcome<AttachPlan>,
+    ) -> Result<Self, CliError> {
+        let plan = &done.report;
+        let pane = done.pane_id.trim_start_matches('%').parse();
+        let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane has no number"))?;
+        let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
+        let guard =
+            PaneGuard { server_pid: plan.server_pid, server_start: plan.server_start, pane, pane_pid: plan.pane_pid };
+        let reference = done.runtime_id.as_ref().map_or_else(|| done.pane_id.clone(), |id| format!("runtime:{id}"));
+        let server = TmuxServer::new(&program, &socket, timeout);
+        Ok(Self { program, socket, server, guard, plan, reference })
+    }
+
+    fn command(&self, way: Way, session_id: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("-S").arg(&self.socket).args(way.words(self.guard, session_id, &self.plan.window_id));
+        command
+    }
+
+    /// As it could be pasted into a shell.
+    fn shown(&self, way: Way) -> String {
+        let command = self.command(way, &self.plan.session_id);
+        let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
+        let words: Vec<String> = [command.get_program()].into_iter().chain(command.get_args()).map(quoted).collect();
+        sanitize::for_terminal(&words.join(" "))
+    }
+
+    /// Becomes tmux. What is different by now is told in our words, if there is time for it.
+    async fn attach(&self) -> Result<Exit, CliError> {
+        self.server.confirm(self.guard).await.map_err(refused)?;
+        let error = self.command(Way::Attach, &self.plan.session_id).env_remove("TMUX").exec();
+        Err(CliError::io(&format!("start '{}'", self.program.display()), error))
+    }
+
+    async fn switch(&self) -> Result<Exit, CliError> {
+        self.server.confirm(self.guard).await.map_err(refused)?;
+        let session = self.session_here().unwrap_or_else(|| self.plan.session_id.clone());
+        let done = self.command(Way::Switch, &session).output();
+        let done = done.map_err(|error| CliError::io(&format!("start '{}'", self.program.display()), error))?;
+        if done.status.success() {
+            return Ok(Exit::Ok);
+        }
+        let said = [done.stdout, done.stderr].concat();
+        let message = Message::new("tmux did not go there").because(String::from_utf8_lossy(&said).trim());
+        Err(CliError::failed(message.hint(format!("agtmux attach {}   (on a terminal of its own)", self.reference))))
+    }
+
+    /// The session that our client shows, if the pane is in it: nobody wants to leave it for its twin.
+    fn session_here(&self) -> Option<String> {
+        let mut ask = Command::new(&self.program);
+        ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);
+        let name = text::from_bytes(ask.output().ok()?.stdout.trim_ascii_end());
+        self.plan.sessions.iter().find(|session| session.session_name == name).map(|session| session.session_id.clone())
+    }
+
+    fn elsewhere(&self, socket: &Path) -> CliError {
+        let message =
+            Message::new("this is a pane of another tmux server, and one in the other would be hard to leave")
+                .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
+                .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
+                .hint(format!("TMUX= agtmux attach {}   (here, all the same)", self.reference));
+        CliError::failed(message)
+    }
+}
+
+fn refused(error: TypeError) -> CliError {
+    CliError::failed(Message::new(format!("nobody was brought there: {error}")).hint("agtmux list panes"))
+}

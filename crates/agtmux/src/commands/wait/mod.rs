@@ -1,0 +1,185 @@
+//! `agtmux wait`: until agents are in a state. Nothing is asked again and again: the daemon tells.
+
+mod crowd;
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use agtmux_api::config::Span;
+use agtmux_api::error::ErrorCode;
+use agtmux_api::wire::{EventKind, Guards, ListQuery, Listing, PaneItem, Scope, Snapshot, SnapshotAction};
+use agtmux_core::sanitize;
+use agtmux_core::state::State;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+use super::pick;
+use super::watch::stream::{self, Signal};
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+use crate::quit::Quit;
+use crowd::{Agent, Crowd, Verdict};
+
+/// The end of all waiting, for whoever sets no other.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exits with 0 when it is so, 1 when the time is up, 2 when an agent that is waited for is gone, 3 without a \
+    daemon. A state in which an agent is already counts. An agent that ends is gone, also if another one is started in \
+    its pane. With --all each has to have been in one of the states since the beginning, not all at once."
+)]
+pub(crate) struct WaitArgs {
+    /// The agents: runtime:ID, %12, a name, kind or session where there is one, or pane:TARGET/SESSION/@W/%P
+    #[arg(value_name = "REF")]
+    references: Vec<String>,
+    /// The states to wait for
+    #[arg(long = "for", value_name = "STATE", required = true, value_delimiter = ',', value_parser = states())]
+    states: Vec<State>,
+    /// Until one of several agents is there
+    #[arg(long, conflicts_with = "all")]
+    any: bool,
+    /// Until each of them was there, which is the default
+    #[arg(long)]
+    all: bool,
+    /// How long at the most, as 90s or 10m; for ever by default
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<Span>,
+    /// Print what became of each as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn states() -> impl TypedValueParser<Value = State> {
+    PossibleValuesParser::new(State::ALL.iter().map(|state| state.as_str())).try_map(|word| word.parse::<State>())
+}
+
+pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
+    let deadline = Instant::now() + args.timeout.map_or(FOR_EVER, |span| span.0.min(FOR_EVER));
+    let mut quit = Quit::new()?;
+    let waiting = until(&args);
+    let (verdict, crowd) = tokio::select! {
+        done = waiting => done?,
+        exit = quit.requested() => return Ok(exit),
+        () = sleep_until(deadline) => return Err(late(&args)),
+    };
+    tell(&args, verdict, &crowd)
+}
+
+async fn until(args: &WaitArgs) -> Result<(Verdict, Crowd), CliError> {
+    let daemon = Daemon::from_env()?;
+    let Some(mut crowd) = Crowd::named(&daemon, args).await? else {
+        return Ok((Verdict::Gone, Crowd::default()));
+    };
+    let query = ListQuery { scope: Some(Scope::Panes), ..ListQuery::default() };
+    // Opened first: what changes while the list is read is told afterwards.
+    let mut events = stream::follow(daemon.clone(), query);
+    let mut progress = Progress::new();
+    crowd.read(&listed(&daemon).await?);
+    loop {
+        progress.tell(&crowd);
+        if let Some(verdict) = crowd.verdict(args.any) {
+            return Ok((verdict, crowd));
+        }
+        match events.recv().await {
+            // It may have ended while nobody looked, or a place of it may be gone: the list tells.
+            Some(Signal::Event(event)) if event.kind == EventKind::Reset || crowd.is_unsure_after(&event) => {
+                crowd.read(&listed(&daemon).await?);
+            }
+            Some(Signal::Event(event)) => crowd.notice(&event),
+            Some(Signal::Lost(_)) => {}
+            Some(Signal::Failed(error)) => return Err(error),
+            None => return Err(CliError::io("follow the agents", "the daemon's events have ended")),
+        }
+    }
+}
+
+async fn listed(daemon: &Daemon) -> Result<Vec<PaneItem>, CliError> {
+    let listing: Listing<PaneItem> = daemon.get("/v1/panes", &ListQuery::default()).await?;
+    Ok(listing.items)
+}
+
+impl Crowd {
+    /// None when one that is named by its id has ended.
+    async fn named(daemon: &Daemon, args: &WaitArgs) -> Result<Option<Self>, CliError> {
+        let mut given: Vec<Option<&str>> = args.references.iter().map(|reference| Some(reference.as_str())).collect();
+        if given.is_empty() {
+            given.push(None);
+        }
+        let mut agents = Vec::new();
+        for given in given {
+            let reference = pick::reference(daemon, given).await?;
+            let guards = Guards { r#ref: reference.clone(), ..Guards::default() };
+            let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await;
+            match looked {
+                Ok(answer) => match Agent::of(&reference, &parse::<Snapshot>(&answer)?) {
+                    Some(agent) => agents.push(agent),
+                    None => return Ok(None),
+                },
+                Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(Self::new(agents, &args.states)))
+    }
+}
+
+fn tell(args: &WaitArgs, verdict: Verdict, crowd: &Crowd) -> Result<Exit, CliError> {
+    if args.json {
+        let agents: Vec<_> = crowd.agents.iter().map(Agent::json).collect();
+        let word = if verdict == Verdict::Reached { "reached" } else { "gone" };
+        output::line(json!({"schema_version": 1, "outcome": word, "agents": agents}).to_string().as_bytes())?;
+    } else {
+        output::lines(&crowd.agents.iter().filter(|agent| agent.is_there()).map(line).collect::<Vec<_>>())?;
+    }
+    match verdict {
+        Verdict::Reached => Ok(Exit::Ok),
+        Verdict::Gone => {
+            let gone: Vec<String> = crowd.agents.iter().filter(|agent| agent.gone).map(line).collect();
+            let message = Message::new("an agent that was waited for is gone");
+            let message = gone.into_iter().fold(message, Message::because);
+            Err(CliError::new(Exit::Usage, message.hint("agtmux list panes")))
+        }
+    }
+}
+
+fn line(agent: &Agent) -> String {
+    let state = agent.state.map_or("gone", State::as_str);
+    sanitize::for_terminal(&format!("{} {} {} runtime:{}", state, agent.agent_type, agent.pane_id, agent.runtime_id))
+}
+
+fn late(args: &WaitArgs) -> CliError {
+    let states: Vec<&str> = args.states.iter().map(|state| state.as_str()).collect();
+    let message = Message::new(format!("the time is up: not {}", states.join(" or ")));
+    let reference = args.references.first().map_or("REF", String::as_str);
+    CliError::failed(message.hint(format!("agtmux explain {reference}")))
+}
+
+/// For a person who looks on.
+struct Progress {
+    is_seen: bool,
+    told: Vec<String>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { is_seen: std::io::stderr().is_terminal(), told: Vec::new() }
+    }
+
+    fn tell(&mut self, crowd: &Crowd) {
+        if !self.is_seen {
+            return;
+        }
+        let lines: Vec<String> = crowd.agents.iter().map(line).collect();
+        for line in lines.iter().filter(|line| !self.told.contains(line)) {
+            eprintln!("{line}");
+        }
+        self.told = lines;
+    }
+}

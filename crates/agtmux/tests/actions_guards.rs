@@ -1,0 +1,292 @@
+//! What is asked of an agent is done only while it is the one that was seen. Each refusal is checked by what the agent has read.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_http.rs"]
+mod http;
+#[path = "support/actions_stage.rs"]
+mod stage;
+
+use agtmux::SOON;
+use agtmux_testkit::{process, wait_for, wait_until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use stage::{Agent, Stage, assert_done, assert_refused, merged};
+
+const HELLO: &str = "hello, this is for you alone";
+
+/// Every action that changes something, on what was seen.
+fn all_on(stage: &Stage, snapshot: &Value, reference: &str, more: &Value) -> Vec<http::Answer> {
+    let bodies = [
+        ("send", json!({"text": HELLO})),
+        ("send", json!({"keys": ["C-u"]})),
+        ("kill", json!({"signal": "INT"})),
+        ("kill", json!({"signal": "KILL"})),
+        ("respond", json!({"answer": "approve"})),
+    ];
+    let ask = |(action, body): (&str, Value)| stage.post(action, &Stage::on(snapshot, reference, &merged(&body, more)));
+    bodies.into_iter().map(ask).collect()
+}
+
+#[test]
+fn a_pane_that_was_respawned_is_another_one() {
+    let stage = Stage::new("");
+    let old = stage.agent("work");
+    let seen = stage.snapshot(&old.runtime);
+    let dir = stage.fresh_dir();
+    stage.server.run(&["respawn-pane", "-k", "-t", &old.pane, &stage.agent_command(&dir)]);
+    let new = stage.settled(&stage.server, old.pane.clone(), dir);
+    assert_ne!(old.runtime, new.runtime);
+    for answer in all_on(&stage, &seen, &new.pane, &json!({})) {
+        assert_refused(&answer, "E_RUNTIME_STALE");
+    }
+    // Nobody can mean a pane that they have not seen.
+    for answer in all_on(&stage, &seen, &new.pane, &json!({"force_stale": true})) {
+        assert_refused(&answer, "E_RUNTIME_STALE");
+    }
+    assert_refused(&stage.send(&old.runtime, HELLO), "E_REF_NOT_FOUND");
+    let only_old = json!({"ref": new.pane, "text": HELLO, "if_runtime": old.runtime});
+    assert_refused(&stage.post("send", &only_old), "E_RUNTIME_STALE");
+    new.assert_untouched();
+    assert_done(&stage.post("send", &merged(&only_old, &json!({"if_runtime": new.runtime}))));
+    assert_eq!(new.submitted(), [HELLO]);
+}
+
+/// A place is named by its window; an agent, and what was seen of it, move along.
+#[test]
+fn a_pane_that_was_moved_is_the_same_one_in_another_place() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    stage.server.run(&["split-window", "-d", "-t", "=work:", "cat"]);
+    let item = stage.item(&agent).expect("listed");
+    let place = format!("pane:host/work/{}/{}", item["identity"]["window_id"].as_str().expect("an id"), agent.pane);
+    let seen = stage.snapshot(&place);
+    stage.server.run(&["break-pane", "-d", "-s", &agent.pane]);
+    wait_for("the move to be seen", SOON, || {
+        let now = stage.item(&agent).unwrap_or_default();
+        if now["identity"]["window_id"] == item["identity"]["window_id"] { Err(now) } else { Ok(()) }
+    });
+    assert_refused(&stage.send(&place, HELLO), "E_REF_NOT_FOUND");
+    agent.assert_untouched();
+    assert_done(&stage.post("send", &Stage::on(&seen, &agent.runtime, &json!({"text": "one"}))));
+    assert_done(&stage.send(&agent.pane, "two"));
+    assert_eq!(agent.submitted(), ["one", "two"]);
+}
+
+#[test]
+fn a_server_that_was_started_again_has_other_panes_of_the_same_ids() {
+    let stage = Stage::new("");
+    let old = stage.agent("work");
+    let seen = stage.snapshot(&old.pane);
+    stage.server.kill_server();
+    let new = stage.agent("work");
+    assert_eq!((&old.pane, old.runtime == new.runtime), (&new.pane, false));
+    for more in [json!({}), json!({"force_stale": true})] {
+        for answer in all_on(&stage, &seen, &new.pane, &more) {
+            assert_refused(&answer, "E_RUNTIME_STALE");
+        }
+    }
+    assert_refused(&stage.send(&old.runtime, HELLO), "E_REF_NOT_FOUND");
+    new.assert_untouched();
+}
+
+#[test]
+fn a_state_that_is_another_one_is_refused_unless_it_is_forced() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let seen = stage.snapshot(&agent.pane);
+    let guarded = |more: Value| stage.post("send", &merged(&json!({"ref": agent.pane, "text": HELLO}), &more));
+    assert_refused(&guarded(json!({"if_state": "running"})), "E_STATE_CHANGED");
+    assert_refused(&guarded(json!({"if_dialog": "no such dialog"})), "E_STATE_CHANGED");
+    assert_refused(&guarded(json!({"if_runtime": "runtime:00"})), "E_RUNTIME_STALE");
+    wait_until("the state to be older than a millisecond", SOON, || {
+        guarded(json!({"if_updated_within_ms": 1, "if_state": "unknown"})).json()["code"] == "E_STATE_CHANGED"
+    });
+    stage.show(&agent, "running", "running");
+    for answer in all_on(&stage, &seen, &agent.pane, &json!({})) {
+        assert_refused(&answer, "E_STATE_CHANGED");
+    }
+    stage.show(&agent, "dialog", "waiting_approval");
+    let error = assert_refused(&stage.send(&agent.pane, HELLO), "E_PRECONDITION");
+    assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("agtmux respond")), "{error}");
+    stage.show(&agent, "garbage", "unknown");
+    for (action, body) in [("send", json!({"text": HELLO})), ("kill", json!({})), ("kill", json!({"signal": "KILL"}))] {
+        let error = assert_refused(&stage.post(action, &merged(&json!({"ref": agent.pane}), &body)), "E_PRECONDITION");
+        assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("--force-stale")), "{error}");
+    }
+    agent.assert_untouched();
+    let forced = assert_done(&guarded(json!({"force_stale": true, "no_enter": true})));
+    assert_eq!(agent.all_read(), format!("\x1b[200~{HELLO}\x1b[201~").into_bytes());
+    let record = stage.get(&format!("/v1/actions/{}", forced["action_id"].as_str().expect("an id")));
+    assert_eq!((&record["forced"], &record["status"]), (&json!(true), &json!("done")));
+}
+
+#[test]
+fn guards_that_hold_let_it_through() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let seen = stage.snapshot("claude");
+    let guards =
+        json!({"text": HELLO, "if_state": "idle", "if_runtime": agent.runtime, "if_updated_within_ms": 3_600_000});
+    assert_done(&stage.post("send", &Stage::on(&seen, &agent.runtime, &guards)));
+    assert_eq!(agent.submitted(), [HELLO]);
+}
+
+#[test]
+fn a_snapshot_that_is_old_or_somebody_elses_is_refused() {
+    let stage = Stage::new("actions.snapshot_lifetime = \"1ms\"");
+    let agent = stage.agent("work");
+    let seen = stage.snapshot(&agent.pane);
+    wait_until("it to be too old", SOON, || {
+        let answer = stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": HELLO, "if_state": "error"})));
+        answer.json()["code"] == "E_SNAPSHOT_EXPIRED"
+    });
+    for answer in all_on(&stage, &seen, &agent.pane, &json!({})) {
+        let error = assert_refused(&answer, "E_SNAPSHOT_EXPIRED");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("older than")), "{error}");
+    }
+    for strange in [json!({"nonce": "0"}), json!({"nonce": null}), json!({"snapshot_id": "0"})] {
+        let body = merged(&Stage::on(&seen, &agent.pane, &json!({"text": HELLO, "force_stale": true})), &strange);
+        assert_refused(&stage.post("send", &body), "E_SNAPSHOT_EXPIRED");
+    }
+    agent.assert_untouched();
+    assert_done(&stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": HELLO, "force_stale": true}))));
+    assert_eq!(agent.submitted(), [HELLO]);
+}
+
+#[test]
+fn copy_mode_is_left_first_or_is_a_reason_to_refuse() {
+    let in_mode = |agent: &Agent| agent.server.run(&["display-message", "-p", "-t", &agent.pane, "#{pane_in_mode}"]);
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    agent.server.run(&["copy-mode", "-t", &agent.pane]);
+    assert_done(&stage.send(&agent.pane, HELLO));
+    assert_eq!((agent.submitted(), in_mode(&agent)), (vec![HELLO.to_owned()], "0".to_owned()));
+
+    let stage = Stage::new("tmux_bridge.leave_copy_mode = false");
+    let agent = stage.agent("work");
+    agent.server.run(&["copy-mode", "-t", &agent.pane]);
+    for body in [json!({"text": HELLO}), json!({"keys": ["Escape"]})] {
+        assert_refused(&stage.post("send", &merged(&json!({"ref": agent.pane}), &body)), "E_PRECONDITION");
+    }
+    assert_refused(&stage.post("kill", &json!({"ref": agent.pane})), "E_PRECONDITION");
+    assert_eq!(in_mode(&agent), "1");
+    assert!(stage.audit().iter().all(|record| record["status"] == "refused"), "{:?}", stage.audit());
+    agent.server.run(&["copy-mode", "-q", "-t", &agent.pane]);
+    agent.assert_untouched();
+}
+
+#[test]
+fn panes_that_share_their_keys_or_take_none_are_refused() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let (server, pane) = (&agent.server, agent.pane.as_str());
+    let refused = || {
+        let error = assert_refused(&stage.send(pane, HELLO), "E_PRECONDITION");
+        error["hint"].as_str().unwrap_or_default().to_owned()
+    };
+    server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "on"]);
+    assert!(refused().contains("synchronize-panes off"));
+    server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "off"]);
+    server.run(&["select-pane", "-d", "-t", pane]);
+    assert!(refused().contains("select-pane -e"));
+    server.run(&["select-pane", "-e", "-t", pane]);
+    agent.assert_untouched();
+}
+
+#[test]
+fn a_dead_pane_is_refused_and_its_server_lives_on() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    agent.server.run(&["set-option", "-w", "-t", &agent.pane, "remain-on-exit", "on"]);
+    let (server, seen) = (agent.server.pid(), stage.snapshot(&agent.pane));
+    let program = agent.server.panes()[0].pid;
+    // At once, and once it is known: neither way is anything asked of tmux that would end it.
+    process::signal(program, Signal::KILL);
+    for more in [json!({}), json!({"profile": "shell"}), json!({"force_stale": true})] {
+        let answer = stage.post("send", &merged(&json!({"ref": agent.pane, "text": HELLO}), &more));
+        assert_ne!(answer.status, 200, "{}", answer.json());
+    }
+    wait_until("its end to be seen", SOON, || stage.item(&agent).is_some_and(|item| item["agent_type"].is_null()));
+    for body in [json!({"text": HELLO, "profile": "shell"}), json!({"keys": ["Enter"], "profile": "shell"})] {
+        assert_refused(&stage.post("send", &merged(&json!({"ref": agent.pane}), &body)), "E_RUNTIME_STALE");
+    }
+    assert_refused(&stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": HELLO}))), "E_RUNTIME_STALE");
+    assert_eq!((agent.server.pid(), agent.read()), (server, Vec::new()));
+}
+
+/// It ends and leaves its box on the screen, above the prompt of the shell that it was started from.
+#[test]
+fn what_is_meant_for_an_agent_is_not_a_command_for_its_shell() {
+    let stage = Stage::new("");
+    let dir = stage.fresh_dir();
+    let notes = dir.join("shell");
+    let command = format!("({}); stty raw -echo; exec cat >{}", stage.agent_command(&dir), notes.display());
+    let pane = stage.server.new_session("work", &command);
+    let agent = stage.settled(&stage.server, pane, dir);
+    let id = stage.item(&agent).expect("listed")["runtime_id"].as_str().expect("an id").to_owned();
+    let program = process::descendants(agent.server.panes()[0].pid)
+        .into_iter()
+        .find(|pid| process::argv(*pid).first().is_some_and(|argv| argv.ends_with(b"/claude")))
+        .expect("the stand-in runs");
+    // What it has started would read on in its place.
+    let company = [vec![program], process::descendants(program)].concat();
+    for pid in company {
+        process::signal(pid, Signal::KILL);
+    }
+    for _ in 0..5 {
+        let body = json!({"ref": agent.pane, "text": "rm -r everything", "if_runtime": id});
+        assert_ne!(stage.post("send", &body).status, 200);
+    }
+    wait_until("the shell to read", SOON, || notes.exists());
+    assert_refused(&stage.send(&agent.pane, HELLO), "E_PRECONDITION");
+    agent.server.run(&["send-keys", "-t", &agent.pane, "-l", "mark"]);
+    wait_until("the mark", SOON, || std::fs::read(&notes).is_ok_and(|read| read.ends_with(b"mark")));
+    assert_eq!(std::fs::read(&notes).expect("notes"), b"mark");
+}
+
+#[test]
+fn what_fits_several_is_refused_with_the_names_of_each() {
+    let stage = Stage::new("");
+    let other = stage.world.tmux("other");
+    let (one, two) = (stage.agent("work"), stage.agent_on(&other, "work"));
+    assert_eq!(one.pane, two.pane);
+    for reference in ["%0", "work", "claude", "pane:host/work/@0/%0"] {
+        let error = assert_refused(&stage.send(reference, HELLO), "E_REF_AMBIGUOUS");
+        let message = error["message"].as_str().unwrap_or_default();
+        for server in ["default", "other"] {
+            assert!(message.contains(&format!("pane:host@{server}/work/@0/%0")), "{message}");
+        }
+    }
+    one.assert_untouched();
+    two.assert_untouched();
+    assert_done(&stage.send("pane:host@other/work/@0/%0", "to the other"));
+    assert_done(&stage.send("pane:host@default/work/@0/%0", "to the first"));
+    assert_eq!((one.submitted(), two.submitted()), (vec!["to the first".into()], vec!["to the other".into()]));
+    // A part of a name is no name.
+    for reference in ["wor", "work-", "w", "clau", "pane:host/wor/@0/%0", "%00x", "=work", "work:"] {
+        let answer = stage.send(reference, HELLO);
+        assert!(matches!(answer.json()["code"].as_str(), Some("E_REF_NOT_FOUND" | "E_REF_INVALID")), "{reference}");
+    }
+}
+
+#[test]
+fn whether_a_pane_can_be_typed_into_is_told() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    stage.server.run(&["split-window", "-d", "-t", "=work:", "cat"]);
+    let health = |reference: &str| stage.get(&format!("/v1/actions/health?ref={}", reference.replace('%', "%25")));
+    let good = health(&agent.pane);
+    assert_eq!((&good["available"], &good["running"], &good["reason"]), (&json!(true), &json!(true), &Value::Null));
+    assert_eq!(good["runtime_id"].as_str().map(|id| format!("runtime:{id}")), Some(agent.runtime.clone()));
+    let nobody = wait_for("the other pane", SOON, || {
+        let answer = health("%1");
+        answer["available"].is_boolean().then_some(answer)
+    });
+    assert_eq!((&nobody["available"], &nobody["running"]), (&json!(true), &json!(false)));
+    assert!(nobody["reason"].is_string(), "{nobody}");
+    assert_eq!(health("%77")["code"], "E_REF_NOT_FOUND");
+    assert_eq!(stage.get("/v1/actions/health?reff=1")["code"], "E_BAD_REQUEST");
+    process::signal(agent.server.panes()[0].pid, Signal::KILL);
+    wait_until("the end to be told", SOON, || health(&agent.pane)["running"] != true);
+}

@@ -1,0 +1,343 @@
+//! What reads: `view-output`, `wait`, `audit`, and how an agent is named.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use agtmux::{Done, SOON, agtmux, configure, items, kill, list, pid, run, start, stop, world};
+use agtmux_testkit::{Running, TmuxServer, World, process, wait_for, wait_until};
+use rustix::process::Signal;
+
+const AGTMUX: &str = env!("CARGO_BIN_EXE_agtmux");
+
+fn say(world: &World, pane: &str, state: &str) {
+    let key = format!("{pane}-{state}-{:?}", std::time::Instant::now());
+    let args = ["emit", "--pane", pane, "--source", "hook", "--event-type", state, "--dedupe-key", &key];
+    let done = agtmux(world, &args);
+    assert!(done.code == Some(0) && done.text().contains("taken"), "{done:?}");
+}
+
+/// The runtime that agtmux sees in this pane.
+#[track_caller]
+fn runtime_in(world: &World, pane: &str) -> String {
+    wait_for(&format!("an agent in {pane}"), SOON, || {
+        let listing = list(world);
+        let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == pane).cloned();
+        item.and_then(|item| item["runtime_id"].as_str().map(str::to_owned)).ok_or_else(|| listing.to_string())
+    })
+}
+
+/// A world with a stand-in for claude in %0.
+fn with_claude() -> (World, TmuxServer, String) {
+    let world = world();
+    let server = world.tmux("default");
+    server.new_session("work", &world.stand_in("claude"));
+    start(&world);
+    let runtime = runtime_in(&world, "%0");
+    (world, server, runtime)
+}
+
+fn is_plain(text: &str) -> bool {
+    text.chars()
+        .all(|c| c == '\n' || !(c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')))
+}
+
+#[test]
+fn output_is_plain_text_whatever_the_pane_shows() {
+    let world = world();
+    let server = world.tmux("default");
+    let show = "printf '\\033]2;evil\\033\\\\\\033[31mred\\033[0m\\342\\200\\256back\\n'; for i in $(seq 60); do echo line-$i; done; exec cat";
+    server.new_session("work", show);
+    start(&world);
+    wait_for("the last line", SOON, || {
+        let done = agtmux(&world, &["view-output", "%0"]);
+        if done.text().contains("line-60") { Ok(()) } else { Err(done) }
+    });
+    let screen = agtmux(&world, &["view-output", "%0"]).text();
+    assert!(!screen.contains("line-1\n") && screen.ends_with("line-60\n"), "{screen}");
+    let some = agtmux(&world, &["view-output", "%0", "--lines", "3"]).text();
+    assert_eq!(some, "line-58\nline-59\nline-60\n");
+    let all = agtmux(&world, &["view-output", "%0", "--lines", "500"]).text();
+    assert!(all.starts_with("red\\u{202e}back\nline-1\n") && is_plain(&all), "{all}");
+    let coloured = agtmux(&world, &["view-output", "%0", "--lines", "500", "--ansi"]).text();
+    assert!(coloured.contains("\u{1b}[31mred"), "{coloured:?}");
+    assert!(!coloured.contains('\u{202e}') && !coloured.contains("\u{1b}]"), "{coloured:?}");
+    let json = agtmux(&world, &["view-output", "%0", "--lines", "2", "--json"]).json();
+    assert_eq!(json["lines"], serde_json::json!(["line-59", "line-60"]));
+    assert_eq!((&json["pane_id"], &json["full_screen"], &json["title"]), (&"%0".into(), &false.into(), &"evil".into()));
+    let refused = agtmux(&world, &["view-output", "%0", "--lines", "10001"]);
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+}
+
+/// A command that runs beside the test, with its output in a file.
+struct Beside {
+    running: Running,
+    file: std::path::PathBuf,
+}
+
+fn beside(world: &World, args: &[&str]) -> Beside {
+    let file = world.dir().join(format!("said-{}", args.concat().replace(['/', ':'], "-")));
+    let out = fs::File::create(&file).expect("the world is writable");
+    let running = Running::start(world.agtmux().args(args).stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()));
+    Beside { running, file }
+}
+
+impl Beside {
+    fn text(&self) -> String {
+        fs::read_to_string(&self.file).expect("it is there")
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) {
+        wait_for(&format!("'{text}' to be told"), SOON, || {
+            let said = self.text();
+            if said.contains(text) { Ok(()) } else { Err(said) }
+        });
+    }
+
+    #[track_caller]
+    fn end(mut self) -> (Option<i32>, String, String) {
+        let status = wait_for("its end", SOON, || self.running.try_wait().expect("it can be waited for"));
+        let mut stderr = String::new();
+        self.running.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
+        (status.code(), self.text(), stderr)
+    }
+}
+
+#[test]
+fn what_is_new_is_followed_until_the_agent_ends() {
+    let world = world();
+    let server = world.tmux("default");
+    let agent = world.shell_named("claude");
+    let body = "while read -r line; do echo \"heard $line\"; [ \"$line\" = quit ] && exit; done";
+    server.new_session("work", &format!("stty -echo; {} -c '{body}'; exec cat", agent.display()));
+    start(&world);
+    runtime_in(&world, "%0");
+    let line = |text: &str| server.run(&["send-keys", "-t", "%0", text, "Enter"]);
+    line("first");
+    wait_until("the first line", SOON, || server.run(&["capture-pane", "-p", "-t", "%0"]).contains("heard first"));
+    let follower = beside(&world, &["view-output", "claude", "--follow"]);
+    follower.wait_for("heard first");
+    for n in 0..40 {
+        line(&format!("n{n}"));
+    }
+    follower.wait_for("heard n39");
+    line("quit");
+    let (code, text, stderr) = follower.end();
+    let expected: Vec<String> = (0..40).map(|n| format!("heard n{n}")).collect();
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("heard n")).collect();
+    assert_eq!(told, expected, "each line once, in order");
+    assert!(text.ends_with("heard quit\n") && is_plain(&text), "{text:?}");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("%0 has ended"), "{stderr}");
+}
+
+#[test]
+fn a_full_screen_program_is_shown_anew_and_ctrl_c_ends_it() {
+    let world = world();
+    let server = world.tmux("default");
+    server.new_session(
+        "work",
+        "echo before; printf '\\033[?1049h\\033[Hpage one'; read -r x; printf '\\033[H\\033[2Jpage two'; exec cat",
+    );
+    start(&world);
+    wait_until("the page", SOON, || server.run(&["capture-pane", "-p", "-t", "%0"]).contains("page one"));
+    let follower = beside(&world, &["view-output", "%0", "-f"]);
+    follower.wait_for("page one");
+    server.run(&["send-keys", "-t", "%0", "Enter"]);
+    follower.wait_for("page two");
+    assert!(!follower.text().contains("before"), "what is behind it is not part of it: {:?}", follower.text());
+    assert!(process::signal(follower.running.id(), Signal::INT), "it runs");
+    let (code, text, stderr) = follower.end();
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(is_plain(&text), "{text:?}");
+}
+
+/// Returns when it has the daemon's events open: a socket besides the pair that it hears of signals by.
+#[track_caller]
+fn follows(waiter: &Beside) {
+    wait_until("the waiter to follow", SOON, || {
+        let files = fs::read_dir(format!("/proc/{}/fd", waiter.running.id())).into_iter().flatten().flatten();
+        let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+        targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count() > 2
+    });
+}
+
+#[test]
+fn waiting_ends_when_it_is_so_and_says_how() {
+    let (world, server, runtime) = with_claude();
+    say(&world, "%0", "running");
+    let waiter = beside(&world, &["wait", "claude", "--for", "waiting_approval,idle", "--timeout", "60s"]);
+    follows(&waiter);
+    say(&world, "%0", "idle");
+    let (code, text, stderr) = waiter.end();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert_eq!(text, format!("idle claude %0 runtime:{runtime}\n"));
+    let already = agtmux(&world, &["wait", "%0", "--for", "idle", "--json"]).json();
+    assert_eq!((&already["outcome"], &already["agents"][0]["reached"]), (&"reached".into(), &"idle".into()));
+    assert_eq!((&already["agents"][0]["ref"], &already["agents"][0]["gone"]), (&"%0".into(), &false.into()));
+    let late = agtmux(&world, &["wait", "%0", "--for", "error", "--timeout", "50ms"]);
+    assert_eq!(late.code, Some(1), "{late:?}");
+    assert!(late.stderr.contains("the time is up") && late.stderr.contains("agtmux explain %0"), "{}", late.stderr);
+    server.new_session("other", &world.stand_in("codex"));
+    runtime_in(&world, "%1");
+    let one = agtmux(&world, &["wait", "%0", "%1", "--for", "idle", "--any", "--timeout", "20s"]);
+    assert_eq!(one.code, Some(0), "{one:?}");
+    let both = agtmux(&world, &["wait", "%0", "%1", "--for", "idle", "--timeout", "100ms"]);
+    assert_eq!(both.code, Some(1), "{both:?}");
+    assert_eq!(agtmux(&world, &["wait", "nobody", "--for", "idle"]).code, Some(5));
+}
+
+#[test]
+fn an_agent_that_ends_is_gone_also_if_another_one_follows() {
+    let world = world();
+    let server = world.tmux("default");
+    let agent = world.shell_named("claude");
+    let one = format!("{} -c \"while read -r line; do [ \\\"\\$line\\\" = quit ] && exit; done; :\"", agent.display());
+    server.new_session("work", &format!("{one}; {one}; exec cat"));
+    start(&world);
+    let first = runtime_in(&world, "%0");
+    say(&world, "%0", "running");
+    let reference = format!("runtime:{first}");
+    let waiter = beside(&world, &["wait", &reference, "--for", "idle"]);
+    let patient = beside(&world, &["wait", &reference, "--any", "--for", "idle"]);
+    follows(&waiter);
+    follows(&patient);
+    server.run(&["send-keys", "-t", "%0", "quit", "Enter"]);
+    wait_until("the second one", SOON, || runtime_in(&world, "%0") != first);
+    say(&world, "%0", "idle");
+    for waiter in [waiter, patient] {
+        let (code, _, stderr) = waiter.end();
+        assert_eq!(code, Some(2), "{stderr}");
+    }
+    let ended = agtmux(&world, &["wait", &reference, "--for", "idle"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+}
+
+#[test]
+fn waiting_survives_a_new_daemon_and_needs_one() {
+    let (world, ..) = with_claude();
+    say(&world, "%0", "running");
+    let waiter = beside(&world, &["wait", "claude", "--for", "idle", "--timeout", "60s"]);
+    follows(&waiter);
+    kill(pid(&world));
+    start(&world);
+    say(&world, "%0", "idle");
+    let (code, _, stderr) = waiter.end();
+    assert_eq!(code, Some(0), "{stderr}");
+    stop(&world);
+    let none = run(world.agtmux().args(["wait", "claude", "--for", "idle"]).env("AGTMUX_NO_AUTOSTART", "1"));
+    assert_eq!(none.code, Some(3), "{none:?}");
+}
+
+#[test]
+fn what_was_done_is_listed_with_what_came_of_it() {
+    let (world, ..) = with_claude();
+    let nothing = agtmux(&world, &["audit"]);
+    assert!(nothing.code == Some(0) && nothing.stdout.is_empty(), "{nothing:?}");
+    assert!(nothing.stderr.contains("nothing was done"), "{}", nothing.stderr);
+    agtmux(&world, &["view-output", "%0", "--lines", "7"]);
+    let refused = agtmux(&world, &["send", "nob\u{f6}dy", "--text", "hi"]);
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+    let refused = agtmux(&world, &["attach", "runtime:feed", "--json"]);
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+    let table = agtmux(&world, &["audit"]).text();
+    let rows: Vec<&str> = table.lines().collect();
+    assert!(rows[0].starts_with("WHEN") && rows.len() >= 3, "{table}");
+    assert!(rows[1].contains("view-output lines 7") && rows[1].contains("%0 on default"), "{table}");
+    assert!(rows[1].contains("cli (agtmux ") && rows[1].ends_with("done"), "{table}");
+    assert!(
+        rows.last().is_some_and(|row| row.contains("attach") && row.contains("refused E_REF_NOT_FOUND")),
+        "{table}"
+    );
+    let json = agtmux(&world, &["audit", "--json", "--limit", "1"]).json();
+    assert_eq!(items(&json).len(), 1);
+    assert_eq!((&items(&json)[0]["kind"], &items(&json)[0]["status"]), (&"attach".into(), &"refused".into()));
+    assert_eq!(items(&agtmux(&world, &["audit", "--since", "2100-01-01T00:00:00Z", "--json"]).json()).len(), 0);
+}
+
+/// Runs a command on a terminal of its own and gives that terminal.
+fn on_terminal(world: &World, command: &str) -> TmuxServer {
+    let terminal = world.tmux("terminal");
+    terminal.new_session("here", &format!("unset TMUX TMUX_PANE; {command}; echo code=$?; exec cat"));
+    terminal
+}
+
+#[track_caller]
+fn shows(terminal: &TmuxServer, text: &str) -> String {
+    wait_for(&format!("'{text}' on the terminal"), SOON, || {
+        let screen = terminal.run(&["capture-pane", "-p", "-J", "-t", "%0"]);
+        if screen.contains(text) { Ok(screen) } else { Err(screen) }
+    })
+}
+
+#[test]
+fn a_name_that_fits_several_is_asked_about_on_a_terminal_only() {
+    let (world, server, _) = with_claude();
+    server.new_session("other", &world.stand_in("claude"));
+    let second = runtime_in(&world, "%1");
+    server.run(&["select-pane", "-t", "%1", "-T", "\u{202e}zebra"]);
+    wait_for("its title", SOON, || {
+        let listing = list(&world).to_string();
+        if listing.contains("zebra") { Ok(()) } else { Err(listing) }
+    });
+    let refused = agtmux(&world, &["explain", "claude"]);
+    assert_eq!(refused.code, Some(5), "{refused:?}");
+    assert!(refused.stderr.contains("fits several") && refused.stderr.contains(&second), "{}", refused.stderr);
+    let unnamed = agtmux(&world, &["history"]);
+    assert_eq!(unnamed.code, Some(2), "{unnamed:?}");
+    assert!(unnamed.stderr.contains("no agent was named"), "{}", unnamed.stderr);
+
+    let terminal = on_terminal(&world, &format!("{AGTMUX} explain claude"));
+    shows(&terminal, "Which one?");
+    terminal.run(&["send-keys", "-t", "%0", "-l", " zebra"]);
+    wait_until("one to be left", SOON, || {
+        let screen = terminal.run(&["capture-pane", "-p", "-t", "%0"]);
+        screen.contains("%1 claude") && !screen.contains("%0 claude")
+    });
+    terminal.run(&["send-keys", "-t", "%0", "Enter"]);
+    let screen = shows(&terminal, "code=");
+    assert!(screen.contains(&format!("runtime:{second}")) && screen.contains("code=0"), "{screen}");
+    terminal.kill_server();
+
+    let terminal = on_terminal(&world, &format!("{AGTMUX} view-output"));
+    shows(&terminal, "which agent?");
+    terminal.run(&["send-keys", "-t", "%0", "Escape"]);
+    shows(&terminal, "code=130");
+}
+
+#[test]
+fn settings_may_be_yaml_but_not_twice() {
+    let world = world();
+    let toml = world.config_file();
+    let yaml = toml.with_extension("yaml");
+    fs::create_dir_all(toml.parent().expect("a directory")).expect("writable");
+    fs::write(&yaml, "# mine\ntmux_bridge:\n  max_enter_retries: 7\nactions:\n  allow_from_agents: true\n")
+        .expect("writable");
+    let shown = |args: &[&str]| -> Done { agtmux(&world, args) };
+    let show = shown(&["config", "show"]);
+    assert!(show.text().contains("max_enter_retries = 7  # default: 3"), "{show:?}");
+    assert!(show.text().contains("config.yaml"), "{show:?}");
+    assert_eq!(shown(&["config", "path"]).text(), format!("{}\n", yaml.display()));
+    assert!(shown(&["config", "check"]).text().contains("config.yaml is fine"));
+    for (text, words) in [
+        ("tmux:\n  hooks: true\n  programm: x\n", ["line 3", "programm"]),
+        ("tmux:\n  command_timeout: soon\n", ["line 2", "1500ms"]),
+        ("tmux: [unclosed\n", ["line", "config.yaml"]),
+        ("tmux:\n  command_timeout: 1ms\n", ["command_timeout", "out of range"]),
+        ("- a\n- b\n", ["config.yaml", "map"]),
+    ] {
+        fs::write(&yaml, text).expect("writable");
+        let checked = shown(&["config", "check"]);
+        assert_eq!(checked.code, Some(2), "{text}: {checked:?}");
+        assert!(words.iter().all(|word| checked.stderr.contains(word)), "{text}: {}", checked.stderr);
+    }
+    configure(&world, "");
+    let both = shown(&["config", "check"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+    assert!(both.stderr.contains("config.toml") && both.stderr.contains("config.yaml"), "{}", both.stderr);
+    assert_eq!(shown(&["daemon", "start"]).code, Some(2));
+}

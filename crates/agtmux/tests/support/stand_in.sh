@@ -1,0 +1,46 @@
+# A stand-in for an agent. It draws the input box of one, notes every byte that it reads in $1/read, and empties its box at
+# Enter. What it draws besides is the word in $1/scene; Ctrl-L has it drawn again.
+dir=$1
+stty raw -echo
+cr=$(printf '\r')
+redraw=$(printf '\014')
+interrupt=$(printf '\003')
+rule='────────────────────────────────────────'
+box=''
+
+draw() {
+    scene=idle
+    [ -f "$dir/scene" ] && read -r scene <"$dir/scene"
+    stands=$box
+    foot='  ? for shortcuts'
+    above='● Done.'
+    case $scene in
+    # It never shows what was typed, or never lets go of it.
+    deaf) stands='' ;;
+    stuck) ;;
+    running) foot='  esc to interrupt' above='✻ Thinking… (3s)' ;;
+    dialog)
+        printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r build\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
+        return
+        ;;
+    garbage)
+        printf '\033[2J\033[Hnothing that anybody knows\r\n'
+        return
+        ;;
+    esac
+    printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n\r\n%s\r\n❯ %s\r\n%s\r\n%s\r\n' "$above" "$rule" "$stands" "$rule" "$foot"
+}
+
+printf '\033[?2004h'
+draw
+: >"$dir/read"
+while dd bs=65536 count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
+    cat "$dir/chunk" >>"$dir/read"
+    last=$(tail -c 1 "$dir/chunk")
+    case $last in
+    "$cr") [ "$scene" = stuck ] || box='' ;;
+    "$redraw" | "$interrupt") ;;
+    *) box='[Pasted text #1]' ;;
+    esac
+    draw
+done
