@@ -19,7 +19,8 @@ pub(crate) struct Web {
 /// Starts a daemon that lets browsers in.
 #[track_caller]
 pub(crate) fn open(world: &World) -> Web {
-    configure(world, "[web]\nlisten = '127.0.0.1:0'\n");
+    // The tests may themselves be run by an agent.
+    configure(world, "actions.allow_from_agents = true\nweb.listen = '127.0.0.1:0'\n");
     start(world);
     let token = |name: &str| std::fs::read_to_string(world.state_dir().join(name)).expect("a token");
     Web { address: address(&link(world, &[])), token: token("web-token"), read_only: token("web-token-read-only") }
