@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agtmux_agents::Registry;
+use agtmux_agents::{Reading, Registry};
 use agtmux_api::wire::VerifiedBy;
 use agtmux_core::redact;
 use agtmux_core::state::State;
@@ -151,9 +151,9 @@ impl<'a> Witness<'a> {
                 Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
                 Standing::Unseen(_) => Sight::StillThere,
             },
-            // It asks something now: it took what was typed, and needs something for it. One that worked already may ask
-            // for something else, and keep the text behind the dialog.
-            None if self.rested() && look.reading(registry, agent_type).dialog.is_some() => Sight::Taken,
+            // It works now, or asks something: it took what was typed. One that worked already may ask for something else, and
+            // keep the text behind the dialog.
+            None if self.rested() && is_busy(&look.reading(registry, agent_type)) => Sight::Taken,
             None => Sight::Unclear,
         }
     }
@@ -200,6 +200,10 @@ impl<'a> Witness<'a> {
         let start = |text: &str| snippet::skeleton(text).chars().take(COMPARED).collect::<String>();
         heard.text.is_empty() || start(&heard.text) == start(&redact::text(self.text))
     }
+}
+
+fn is_busy(reading: &Reading) -> bool {
+    reading.dialog.is_some() || reading.stands.iter().any(|said| said.stand.state() == Some(State::Running))
 }
 
 /// Whether what is in the box now is what stood there, or a part of it.

@@ -29,15 +29,7 @@ pub(super) struct Round<'a> {
 
 impl Round<'_> {
     pub(super) fn play(&self, numbers: &[usize], tally: &mut Tally) {
-        let plan = Plan {
-            agent: self.agent,
-            programs: self.programs,
-            mode: self.mode,
-            trusted: true,
-            size: Size(120, 40),
-            keeps: false,
-        };
-        let room = Room::open(&plan);
+        let room = Room::open(&self.plan());
         let driver = Driver { agent: self.agent, room: &room, mode: self.mode, recorder: None };
         if let Err(Lost(why)) = driver.start(&Launch::Plain) {
             return tally.faults.push(format!("{} does not start: {why}", self.agent.name()));
@@ -65,6 +57,17 @@ impl Round<'_> {
         }
     }
 
+    pub(super) fn plan(&self) -> Plan<'_> {
+        Plan {
+            agent: self.agent,
+            programs: self.programs,
+            mode: self.mode,
+            trusted: true,
+            size: Size(120, 40),
+            keeps: false,
+        }
+    }
+
     fn try_one(&self, room: &Room, sample: &Sample, tally: &mut Tally) -> Result<(), String> {
         if self.keeps_commands() && sample.kind == Kind::Slash {
             return self.is_kept(room, sample, tally);
@@ -80,11 +83,23 @@ impl Round<'_> {
             said["attempts"],
             said["latency_ms"]
         ));
+        if self.agent.name() == "aider" && sample.kind == Kind::Bang {
+            self.declines(room)?;
+        }
         match sample.kind {
             Kind::Prompt => self.arrives(room, &as_taken(self.agent.name(), &sample.text))?,
             Kind::Bang | Kind::Slash => self.is_shown(room, sample)?,
         }
         self.comes_to_rest(room)
+    }
+
+    /// aider asks what to do with what a command printed.
+    fn declines(&self, room: &Room) -> Result<(), String> {
+        let asks = || room.look().screen.trim_end().ends_with("(Y)es/(N)o [Yes]:");
+        until(SOON, || asks().then_some(())).ok_or("it does not ask about the output")?;
+        room.type_text("n");
+        room.press("Enter");
+        Ok(())
     }
 
     /// Codex says that it knows no such command, and leaves it in its box.
@@ -174,7 +189,7 @@ pub(super) fn send(room: &Room, text: &str) -> Result<Value, String> {
 }
 
 /// What was asked of the model that is no side business.
-fn asked(room: &Room) -> Vec<Request> {
+pub(super) fn asked(room: &Room) -> Vec<Request> {
     room.model.requests().into_iter().filter(|request| !request.side).collect()
 }
 
