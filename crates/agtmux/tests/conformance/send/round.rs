@@ -9,7 +9,7 @@ use agtmux_testkit::model::Request;
 use serde_json::Value;
 
 use super::tally::Tally;
-use super::texts::{Kind, Sample, as_taken, sample};
+use super::texts::{Kind, Sample, is_taken, sample};
 use crate::agents::{Agent, Launch};
 use crate::drive::{Driver, Lost};
 use crate::options::Size;
@@ -19,7 +19,7 @@ use crate::until;
 use crate::words::{Mode, Shown};
 
 /// How long an agent gets to ask the model, and to be at rest again.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 pub(super) struct Round<'a> {
     pub(super) agent: &'static dyn Agent,
@@ -36,7 +36,7 @@ impl Round<'_> {
         }
         let mut prompts = Vec::new();
         for number in numbers {
-            let mut sample = sample(*number);
+            let sample = sample(*number);
             if let Err(why) = self.try_one(&room, &sample, tally) {
                 let shown = room.look().screen;
                 tally.faults.push(format!("text {number}: {why}; the screen:\n{}", shown.trim_end()));
@@ -45,12 +45,11 @@ impl Round<'_> {
                 }
                 continue;
             }
-            sample.text = as_taken(self.agent.name(), &sample.text);
             prompts.push(sample);
         }
         // What was sent twice may come late.
         for sample in prompts.iter().filter(|sample| sample.kind == Kind::Prompt) {
-            let times = asked(&room).iter().filter(|request| holds(request, &sample.text)).count();
+            let times = asked(&room).iter().filter(|request| self.holds(request, &sample.text)).count();
             if times != 1 {
                 tally.faults.push(format!("arrived {times} times: {}", start(&sample.text)));
             }
@@ -87,7 +86,7 @@ impl Round<'_> {
             self.declines(room)?;
         }
         match sample.kind {
-            Kind::Prompt => self.arrives(room, &as_taken(self.agent.name(), &sample.text))?,
+            Kind::Prompt => self.arrives(room, &sample.text)?,
             Kind::Bang | Kind::Slash => self.is_shown(room, sample)?,
         }
         self.comes_to_rest(room)
@@ -129,7 +128,7 @@ impl Round<'_> {
 
     /// Once, and as it was sent.
     fn arrives(&self, room: &Room, text: &str) -> Result<(), String> {
-        let is_it = |request: &Request| holds(request, text) && request.ended.is_some();
+        let is_it = |request: &Request| self.holds(request, text) && request.ended.is_some();
         if until(SOON, || asked(room).iter().any(is_it).then_some(())).is_some() {
             return Ok(());
         }
@@ -152,9 +151,13 @@ impl Round<'_> {
             _ => vec![sample.text.split(' ').next().unwrap_or_default().trim_start_matches('/').to_owned()],
         };
         let shows = || words.iter().all(|word| room.look().screen.contains(word.as_str()));
-        let as_prompt = || asked(room).iter().any(|request| holds(request, &sample.text));
+        let as_prompt = || asked(room).iter().any(|request| self.holds(request, &sample.text));
         until(SOON, || (shows() || as_prompt()).then_some(()))
             .ok_or_else(|| format!("nothing is seen of {}", sample.text))
+    }
+
+    fn holds(&self, request: &Request, text: &str) -> bool {
+        request.said.iter().any(|part| is_taken(self.agent.name(), part, text))
     }
 
     fn comes_to_rest(&self, room: &Room) -> Result<(), String> {
@@ -191,10 +194,6 @@ pub(super) fn send(room: &Room, text: &str) -> Result<Value, String> {
 /// What was asked of the model that is no side business.
 pub(super) fn asked(room: &Room) -> Vec<Request> {
     room.model.requests().into_iter().filter(|request| !request.side).collect()
-}
-
-fn holds(request: &Request, text: &str) -> bool {
-    request.said.iter().any(|part| part == text)
 }
 
 /// So many bytes are the same.
