@@ -35,3 +35,19 @@ fn nothing_is_typed_while_agents_rest() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert!(boxes > 100, "most of them show a box: {boxes}");
 }
+
+/// A suggestion looks like the placeholder: its first letter is under the cursor, the rest recedes.
+#[test]
+fn suggestions_are_not_typed() {
+    let rule = "─".repeat(60);
+    let boxes = [
+        ("qwen", "\u{1b}[38;2;203;166;247m> \u{1b}[4m\u{1b}[39mA\u{1b}[0m\u{1b}[38;2;108;112;134mll done.\u{1b}[0m"),
+        ("claude", "❯\u{a0}\u{1b}[7mr\u{1b}[0;2mun the tests\u{1b}[0m"),
+    ];
+    for (agent, shown) in boxes {
+        let screen = format!("● said\n\n{rule}\n{shown}\n{rule}\n  ? for shortcuts\n");
+        let screen = Screen::parse(screen.as_bytes());
+        assert_eq!(Registry::builtin().typed(agent, &screen).as_deref(), Some(""), "{agent}");
+        assert!(!Registry::builtin().suggests(agent, &screen), "{agent}");
+    }
+}

@@ -120,7 +120,7 @@ impl<'s> Regions<'s> {
     }
 }
 
-/// Ghost text is faint, and the character under the cursor, reversed, belongs to it if what follows is faint.
+/// Ghost text is faint, and the character under the cursor, reversed or underlined, belongs to it if what follows is faint.
 fn without_ghost(row: &Row, styled: bool) -> String {
     let text = unframed(row.text());
     if !styled {
@@ -131,7 +131,8 @@ fn without_ghost(row: &Row, styled: bool) -> String {
     let mut typed = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let starts_ghost = style(at).reverse && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
+        let under_cursor = style(at).reverse || style(at).underline;
+        let starts_ghost = under_cursor && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
         // The sign before it may be faint as well, and spaces say nothing.
         if !(starts_ghost || style(at).is_faint()) || at == 0 || c == ' ' {
             typed.push(c);

@@ -86,14 +86,12 @@ impl Sender<'_> {
                 (last, since) = (Some(typed.clone()), Instant::now());
             }
             let holds = since.elapsed() >= holds_still;
-            match &typed {
-                Some(shown) if !shown.is_empty() && Some(shown.as_str()) != before => {
-                    if (holds && begun.elapsed() >= shortest) || late {
-                        return Ok(Standing::InBox(shown.clone(), look));
-                    }
-                }
-                Some(_) if late => return Err(self.nothing_came()),
-                None if (holds && begun.elapsed() >= waits) || late => return Ok(Standing::Unseen(look)),
+            let holds_for = |least: Duration| late || (holds && begun.elapsed() >= least);
+            let as_before = typed.as_deref().is_some_and(|shown| shown.is_empty() || Some(shown) == before);
+            match typed {
+                Some(_) if as_before && late => return Err(self.nothing_came()),
+                Some(shown) if !as_before && holds_for(shortest) => return Ok(Standing::InBox(shown, look)),
+                None if holds_for(waits) => return Ok(Standing::Unseen(look)),
                 _ => {}
             }
             self.still_lives()?;

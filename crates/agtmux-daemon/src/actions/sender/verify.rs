@@ -19,6 +19,8 @@ use crate::engine::Submitted;
 const TAKEN_WITHIN: Duration = Duration::from_millis(1500);
 /// An agent that has not even read it gets longer: it may be busy, and another Enter would only queue up behind this one.
 const READ_WITHIN: Duration = Duration::from_secs(20);
+/// The box may be out of sight while an agent draws itself anew.
+const SHOWS_BOX_WITHIN: Duration = Duration::from_secs(4);
 /// Between one look and the next, at first and at the most.
 const SOONEST: Duration = Duration::from_millis(20);
 const RAREST: Duration = Duration::from_millis(160);
@@ -119,6 +121,7 @@ impl<'a> Witness<'a> {
                     return Ok(Finding::Answered);
                 }
                 Sight::StillThere => return Ok(Finding::Kept),
+                _ if waited < SHOWS_BOX_WITHIN => {}
                 _ => return Ok(Finding::Unclear(if changed { VerifiedBy::Change } else { VerifiedBy::Nothing })),
             }
         }

@@ -16,7 +16,7 @@ use crate::options::Size;
 use crate::room::{Plan, Room};
 use crate::run::say;
 use crate::until;
-use crate::words::{Mode, Shown};
+use crate::words::{Mode, Scene, Shown};
 
 /// How long an agent gets to ask the model, and to be at rest again.
 const SOON: Duration = Duration::from_secs(60);
@@ -163,7 +163,11 @@ impl Round<'_> {
     fn comes_to_rest(&self, room: &Room) -> Result<(), String> {
         let shown = || room.watch.told().last().map(|told| told.shown);
         let rests = || matches!(shown(), Some(Shown::Idle | Shown::Completed | Shown::Error));
-        until(SOON, || rests().then_some(())).ok_or_else(|| format!("it does not come to rest: {:?}", shown()))
+        // A turn that is over in no time may not have been noticed: then the screen must tell.
+        let done = self.agent.mark(Scene::Done).filter(|_| self.agent.name() == "aider");
+        let looks_done = || done.as_ref().is_none_or(|mark| mark.holds(&room.look()));
+        let came = until(SOON, || (rests() && looks_done()).then_some(()));
+        came.ok_or_else(|| format!("it does not come to rest: {:?}", shown()))
     }
 }
 
