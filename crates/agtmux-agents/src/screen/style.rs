@@ -85,7 +85,7 @@ fn indexed(n: u16) -> Ink {
 fn rgb(r: u16, g: u16, b: u16) -> Ink {
     let (lowest, highest) = (r.min(g).min(b), r.max(g).max(b));
     match highest {
-        _ if highest - lowest > 24 => Ink::Colour,
+        _ if highest - lowest > 28 => Ink::Colour,
         0..40 => Ink::Black,
         40..190 => Ink::Grey,
         _ => Ink::White,
