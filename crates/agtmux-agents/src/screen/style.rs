@@ -87,11 +87,11 @@ fn indexed(n: u16) -> Ink {
 
 fn rgb(r: u16, g: u16, b: u16) -> Ink {
     let (lowest, highest) = (r.min(g).min(b), r.max(g).max(b));
-    match (highest, highest - lowest) {
+    match highest {
         // Themes tint their greys.
-        (40..190, 0..=28) => Ink::Grey,
-        (_, 25..) => Ink::Colour,
-        (0..40, _) => Ink::Black,
+        _ if highest - lowest > 28 => Ink::Colour,
+        0..40 => Ink::Black,
+        40..190 => Ink::Grey,
         _ => Ink::White,
     }
 }
