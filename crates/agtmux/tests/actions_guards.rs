@@ -227,8 +227,8 @@ fn what_is_meant_for_an_agent_is_not_a_command_for_its_shell() {
     let agent = stage.settled(&stage.server, pane, dir);
     let is_agent = |pid: &u32| process::argv(*pid).first().is_some_and(|argv| argv.ends_with(b"/claude"));
     let program = process::descendants(agent.server.panes()[0].pid).into_iter().find(is_agent).expect("it runs");
+    let keys = json!({"ref": agent.runtime, "keys": ["r", "m", "Enter"], "request_ref": "half"});
     let answer = std::thread::scope(|scope| {
-        let keys = json!({"ref": agent.runtime, "keys": ["r", "m", "Enter"], "request_ref": "half"});
         let pressing = scope.spawn(|| stage.post("send", &keys));
         wait_until("the first key", SOON, || agent.read() == b"r");
         // What it has started would read on in its place.
