@@ -184,7 +184,6 @@ mod tests {
             "agtmux attach %1 --print --json",
             "agtmux view-output %1 --lines many",
             "agtmux audit %1",
-            "agtmux respond %1",
             "agtmux run --name a/b -- claude",
         ] {
             assert!(!parses(line), "{line}");

@@ -215,29 +215,31 @@ fn a_dead_pane_is_refused_and_its_server_lives_on() {
     assert_eq!((agent.server.pid(), agent.read()), (server, Vec::new()));
 }
 
-/// It ends and leaves its box on the screen, above the prompt of the shell that it was started from.
+/// It ends in the middle of what is typed, and leaves its box on the screen above the prompt of the shell that it was started
+/// from.
 #[test]
 fn what_is_meant_for_an_agent_is_not_a_command_for_its_shell() {
-    let stage = Stage::new("");
+    let stage = Stage::new("tmux_bridge.sequential_send_delay_ms = 1500");
     let dir = stage.fresh_dir();
     let notes = dir.join("shell");
     let command = format!("({}); stty raw -echo; exec cat >{}", stage.agent_command(&dir), notes.display());
     let pane = stage.server.new_session("work", &command);
     let agent = stage.settled(&stage.server, pane, dir);
-    let id = stage.item(&agent).expect("listed")["runtime_id"].as_str().expect("an id").to_owned();
-    let program = process::descendants(agent.server.panes()[0].pid)
-        .into_iter()
-        .find(|pid| process::argv(*pid).first().is_some_and(|argv| argv.ends_with(b"/claude")))
-        .expect("the stand-in runs");
-    // What it has started would read on in its place.
-    let company = [vec![program], process::descendants(program)].concat();
-    for pid in company {
-        process::signal(pid, Signal::KILL);
-    }
-    for _ in 0..5 {
-        let body = json!({"ref": agent.pane, "text": "rm -r everything", "if_runtime": id});
-        assert_ne!(stage.post("send", &body).status, 200);
-    }
+    let is_agent = |pid: &u32| process::argv(*pid).first().is_some_and(|argv| argv.ends_with(b"/claude"));
+    let program = process::descendants(agent.server.panes()[0].pid).into_iter().find(is_agent).expect("it runs");
+    let keys = json!({"ref": agent.runtime, "keys": ["r", "m", "Enter"], "request_ref": "half"});
+    let answer = std::thread::scope(|scope| {
+        let pressing = scope.spawn(|| stage.post("send", &keys));
+        wait_until("the first key", SOON, || agent.read() == b"r");
+        // What it has started would read on in its place.
+        for pid in [vec![program], process::descendants(program)].concat() {
+            process::signal(pid, Signal::KILL);
+        }
+        pressing.join().expect("answered")
+    });
+    assert_refused(&answer, "E_RUNTIME_STALE");
+    let record = stage.audit().pop().expect("written down");
+    assert_eq!((&record["status"], &record["request_ref"]), (&json!("failed"), &json!("half")), "one key was typed");
     wait_until("the shell to read", SOON, || notes.exists());
     assert_refused(&stage.send(&agent.pane, HELLO), "E_PRECONDITION");
     agent.server.run(&["send-keys", "-t", &agent.pane, "-l", "mark"]);

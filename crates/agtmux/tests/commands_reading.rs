@@ -117,6 +117,9 @@ fn what_is_new_is_followed_until_the_agent_ends() {
     start(&world);
     runtime_in(&world, "%0");
     let line = |text: &str| server.run(&["send-keys", "-t", "%0", text, "Enter"]);
+    for n in 0..40 {
+        line(&format!("old{n}"));
+    }
     line("first");
     wait_until("the first line", SOON, || server.run(&["capture-pane", "-p", "-t", "%0"]).contains("heard first"));
     let follower = beside(&world, &["view-output", "claude", "--follow"]);
@@ -130,6 +133,7 @@ fn what_is_new_is_followed_until_the_agent_ends() {
     let expected: Vec<String> = (0..40).map(|n| format!("heard n{n}")).collect();
     let told: Vec<&str> = text.lines().filter(|line| line.starts_with("heard n")).collect();
     assert_eq!(told, expected, "each line once, in order");
+    assert!(!text.contains("heard old0\n"), "the history is not new: {text}");
     assert!(text.ends_with("heard quit\n") && is_plain(&text), "{text:?}");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("%0 has ended"), "{stderr}");
@@ -141,7 +145,7 @@ fn a_full_screen_program_is_shown_anew_and_ctrl_c_ends_it() {
     let server = world.tmux("default");
     server.new_session(
         "work",
-        "echo before; printf '\\033[?1049h\\033[Hpage one'; read -r x; printf '\\033[H\\033[2Jpage two'; exec cat",
+        "for i in $(seq 60); do echo before; done; printf '\\033[?1049h\\033[Hpage one'; read -r x; printf '\\033[H\\033[2Jpage two'; exec cat",
     );
     start(&world);
     wait_until("the page", SOON, || server.run(&["capture-pane", "-p", "-t", "%0"]).contains("page one"));

@@ -45,6 +45,8 @@ struct WrittenText {
     #[serde(default)]
     opens: bool,
     #[serde(default)]
+    one_line: bool,
+    #[serde(default)]
     none: bool,
 }
 
@@ -89,6 +91,8 @@ pub struct TextWay {
     pub ready: Option<Regex>,
     /// The dialog closes by that. The words go to what comes up instead: another dialog that takes them, or the input box.
     pub opens: bool,
+    /// It has no room for a second line.
+    pub one_line: bool,
 }
 
 /// What is not known is none, and cannot be answered.
@@ -182,5 +186,6 @@ fn text(what: &str, written: WrittenText) -> Result<TextWay, String> {
         keys: written.keys,
         ready: some("ready", written.ready)?,
         opens: written.opens,
+        one_line: written.one_line,
     })
 }

@@ -9,4 +9,6 @@ pub struct TypingRules {
     /// One Escape leaves alone what was typed, while the agent rests. Two may not.
     #[serde(default)]
     pub escape_keeps: bool,
+    /// So long after a paste is drawn, Enter is still taken for a part of it.
+    pub settle_ms: Option<u64>,
 }

@@ -62,11 +62,18 @@ impl Row {
 /// A row's text without the frame around it, its indentation inside of the frame kept.
 pub(crate) fn unframed(text: &str) -> &str {
     const SIDES: [char; 3] = ['│', '┃', '║'];
-    let mut inner = text.trim_end();
+    let mut inner = without_scrollbar(text.trim_end());
     while let Some(rest) = inner.trim_start().strip_prefix(SIDES) {
         inner = rest.strip_suffix(SIDES).unwrap_or(rest).trim_end();
     }
     inner
+}
+
+/// Some draw one beside all rows, for as long as something moves.
+fn without_scrollbar(text: &str) -> &str {
+    let Some(rest) = text.strip_suffix(['█', '┃']) else { return text };
+    let beside = rest.ends_with([' ', '│']) && !rest.trim_start().starts_with(['█', '┃']);
+    if beside { rest.trim_end() } else { text }
 }
 
 /// Where that begins in the row, in bytes.

@@ -1,6 +1,7 @@
 //! Who asks, and whether it is an agent that asks for itself.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use agtmux_agents::{ProcessFacts, Registry};
 use agtmux_api::wire::Caller;
@@ -41,20 +42,26 @@ impl Actions {
         if let Some(found) = agent_among(&registry, &line) {
             return Some(found);
         }
-        self.agent_of_its_pane(&*processes, pid, line.first()?).await
+        self.agent_of_its_pane(&*processes, &line).await
     }
 
     /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever
-    /// was started there after it was started by it.
-    async fn agent_of_its_pane(&self, processes: &dyn ProcessTable, pid: u32, caller: &Process) -> Option<String> {
-        let variable = |name: &str| processes.variable(pid, name).and_then(|value: OsString| value.into_string().ok());
-        let pane: PaneId = variable("TMUX_PANE")?.parse().ok()?;
-        let socket = socket_of_tmux_variable(&variable("TMUX")?)?;
-        let server = observe::server_name(&socket);
-        let living = self.0.engine.resident(server, pane).await?;
-        let started_there = caller.start > living.process.start && !living.suspended;
-        started_there.then(|| living.agent_type.to_string())
+    /// was started there after it was started by it, unless it descends from something that was there before.
+    async fn agent_of_its_pane(&self, processes: &dyn ProcessTable, line: &[Process]) -> Option<String> {
+        let place = |process: &Process| place_of(processes, process.pid);
+        let (socket, pane) = place(line.first()?)?;
+        let living = self.0.engine.resident(observe::server_name(&socket), pane).await?;
+        let is_there = |process: &&Process| place(process) == Some((socket.clone(), pane));
+        let oldest = line.iter().filter(is_there).map(|process| process.start).min()?;
+        (oldest > living.process.start && !living.suspended).then(|| living.agent_type.to_string())
     }
+}
+
+/// The pane that a process was started in, as its environment tells.
+fn place_of(processes: &dyn ProcessTable, pid: u32) -> Option<(PathBuf, PaneId)> {
+    let variable = |name: &str| processes.variable(pid, name).and_then(|value: OsString| value.into_string().ok());
+    let pane: PaneId = variable("TMUX_PANE")?.parse().ok()?;
+    Some((socket_of_tmux_variable(&variable("TMUX")?)?, pane))
 }
 
 /// The process and those it descends from, the nearest first.

@@ -1,8 +1,11 @@
 //! `agtmux respond`: an answer to what an agent asks.
 
-use agtmux_api::wire::{ActionOutcome, Answer, Answered, RespondAction, Verified};
+use std::io::{BufRead, IsTerminal, Write};
+
+use agtmux_api::wire::{ActionOutcome, Answer, Answered, Guards, RespondAction, Snapshot, SnapshotAction, Verified};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
+use agtmux_core::state::State;
 use clap::{ArgGroup, Args};
 
 use super::guards::GuardArgs;
@@ -12,11 +15,11 @@ use crate::message::Message;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").args(["answer", "text"]).required(true)))]
+#[command(group(ArgGroup::new("what").args(["answer", "text"])))]
 pub(crate) struct RespondArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// approve, deny, or the number of an option
+    /// approve, deny, or the number of an option; asked for on a terminal when left out
     #[arg(value_parser = answer)]
     answer: Option<Answer>,
     /// Words of your own, where the dialog takes them
@@ -37,12 +40,14 @@ fn answer(word: &str) -> Result<Answer, String> {
 }
 
 pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
-    let RespondArgs { guards, answer, text, json } = *args;
-    let Some(answer) = answer.or(text.map(Answer::Text)) else {
-        return Err(CliError::new(Exit::Usage, Message::new("there is no answer").hint("agtmux respond REF approve")));
-    };
+    let RespondArgs { guards: wanted, answer, text, json } = *args;
     let daemon = Daemon::from_env()?;
-    let action = RespondAction { guards: guards.resolved(&daemon).await?, answer };
+    let mut guards = wanted.resolved(&daemon).await?;
+    let answer = match answer.or(text.map(Answer::Text)) {
+        Some(answer) => answer,
+        None => ask(&daemon, &mut guards).await?,
+    };
+    let action = RespondAction { guards, answer };
     let reply = daemon.act("/v1/actions/respond", &action).await?;
     let done: ActionOutcome<Answered> = parse(&reply)?;
     if json {
@@ -56,6 +61,48 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
             Err(CliError::new(Exit::Failed, message.hint(format!("agtmux attach {}", done.pane_id))))
         }
         _ => Ok(Exit::Ok),
+    }
+}
+
+/// Shows what is asked and has it answered. What was shown is what is meant, however long that takes: a snapshot would
+/// expire over a long plan.
+async fn ask(daemon: &Daemon, guards: &mut Guards) -> Result<Answer, CliError> {
+    let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
+    let snapshot: Snapshot = parse(&looked)?;
+    let pane = &snapshot.pane_id;
+    let Some(dialog) = &snapshot.dialog else {
+        let state = snapshot.state.map_or("no agent lives there", State::as_str);
+        let message = Message::new(format!("{pane} asks nothing: {state}")).hint("agtmux list panes --needs-action");
+        return Err(CliError::new(Exit::Usage, message));
+    };
+    let lines: Vec<String> = shown("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
+    output::lines(&lines)?;
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        let message = Message::new("there is no answer").because("nobody is there to ask for one");
+        let hint = format!("agtmux respond {pane} approve|deny|N|--text T --if-dialog {}", dialog.fingerprint);
+        return Err(CliError::new(Exit::Usage, message.hint(hint)));
+    }
+    guards.if_runtime = guards.if_runtime.take().or(snapshot.runtime_id);
+    guards.if_dialog = guards.if_dialog.take().or(Some(dialog.fingerprint.clone()));
+    read_answer()
+}
+
+fn read_answer() -> Result<Answer, CliError> {
+    let none = || CliError::new(Exit::Failed, Message::new("nothing was answered"));
+    loop {
+        eprint!("approve, deny, a number, or 'text …' (nothing: leave it open): ");
+        let _ = std::io::stderr().flush();
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
+        let line = line.trim();
+        if line.is_empty() {
+            return Err(none());
+        }
+        match (line.strip_prefix("text "), answer(line)) {
+            (Some(words), _) => return Ok(Answer::Text(words.trim().to_owned())),
+            (_, Ok(answer)) => return Ok(answer),
+            (_, Err(why)) => eprintln!("{why}"),
+        }
     }
 }
 

@@ -15,8 +15,12 @@ use super::{run, scenario, until};
 /// How long an agent may take to show its past, and to say which session it is.
 const BACK: Duration = Duration::from_secs(45);
 
+const AT_ONCE: Duration = Duration::from_secs(5);
+
 /// What it was told before it ended: the model answers with the words.
 const SAID: &str = "hello there";
+
+const TRUST_HOOKS: &str = "2. Trust all and continue";
 
 /// The inner one is why it went wrong; the outer one, why it could not be tried.
 pub(crate) fn play(name: &str) -> Result<Result<(), String>, String> {
@@ -34,7 +38,7 @@ pub(crate) fn play(name: &str) -> Result<Result<(), String>, String> {
 fn lead(driver: &Driver<'_>) -> Result<(), Lost> {
     driver.start(&Launch::Plain)?;
     play_scenario(driver, "complete")?;
-    let before = wait_for_session(driver, None)?;
+    let before = wait_for_session(driver, None, BACK)?;
     play_scenario(driver, "exit")?;
     let runtime = before["runtime_id"].as_str().unwrap_or_default().to_owned();
     // As a person would, who sees nothing of what was there.
@@ -43,9 +47,23 @@ fn lead(driver: &Driver<'_>) -> Result<(), Lost> {
     until(BACK, || (!driver.room.look().screen.contains(SAID)).then_some(()));
     let resumed = output(driver.room.agtmux().args(["resume", &format!("runtime:{runtime}"), "--json"]))?;
     let resumed: Value = serde_json::from_str(&resumed).map_err(|error| Lost(format!("{error} in {resumed}")))?;
-    let shown = until(BACK, || driver.room.look().screen.contains(SAID).then_some(()));
+    let mut trusted = false;
+    let shown = until(BACK, || {
+        let screen = driver.room.look().screen;
+        // Codex was started with a word for its hooks before; nobody types that for it now.
+        if screen.contains(TRUST_HOOKS) && !trusted {
+            trusted = true;
+            ["Down", "Enter"].iter().for_each(|key| driver.room.press(key));
+        }
+        screen.contains(SAID).then_some(())
+    });
     shown.ok_or_else(|| Lost(format!("`{SAID}` did not come back: {resumed}\n{}", driver.room.look().screen)))?;
-    let after = wait_for_session(driver, before["agent_id"].as_str())?;
+    let session = before["agent_id"].as_str();
+    let after = wait_for_session(driver, session, AT_ONCE).or_else(|_| {
+        // Copilot says which session it is with its next turn.
+        play_scenario(driver, "complete")?;
+        wait_for_session(driver, session, BACK)
+    })?;
     let lives = after["runtime_id"].as_str();
     if lives == Some(&runtime) || lives != resumed["resumed_runtime_id"].as_str() {
         return Err(Lost(format!("{lives:?} lives there now, but {resumed} was told")));
@@ -63,9 +81,9 @@ fn play_scenario(driver: &Driver<'_>, name: &str) -> Result<(), Lost> {
 }
 
 /// The pane once its agent has told which session it is, or that it is this one.
-fn wait_for_session(driver: &Driver<'_>, wanted: Option<&str>) -> Result<Value, Lost> {
+fn wait_for_session(driver: &Driver<'_>, wanted: Option<&str>, within: Duration) -> Result<Value, Lost> {
     let mut seen = String::new();
-    let found = until(BACK, || {
+    let found = until(within, || {
         seen = output(driver.room.agtmux().args(["list", "panes", "--json"])).ok()?;
         let listing: Value = serde_json::from_str(&seen).ok()?;
         let item = listing["items"].as_array()?.iter().find(|item| item["agent_id"].is_string())?.clone();

@@ -33,7 +33,10 @@ impl Stage {
     /// The same with settings that speak of the world.
     pub(crate) fn with(settings: impl FnOnce(&World) -> String) -> Self {
         let world = world();
-        configure(&world, &format!("{SETTINGS}{}", settings(&world)));
+        let settings = settings(&world);
+        let is_set = |line: &&str| line.split(' ').next().is_some_and(|key| settings.contains(key));
+        let usual: Vec<&str> = SETTINGS.lines().filter(|line| !is_set(line)).collect();
+        configure(&world, &format!("{}\n{settings}", usual.join("\n")));
         start(&world);
         Self { server: world.tmux("default"), world }
     }

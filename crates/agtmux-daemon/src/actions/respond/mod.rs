@@ -83,6 +83,10 @@ async fn give(
         Answer::Deny => plainly(scene, open, Plain::Deny).await,
         Answer::Option(n) => {
             let label = open.label(*n)?;
+            if open.is_for_words(*n) {
+                let message = format!("option {n} is the place for words of your own");
+                return Err(Failure::precondition(message, "agtmux respond REF --text 'your words'"));
+            }
             options::take(scene, open, *n).await?;
             Ok((label, closed(scene, open).await?))
         }

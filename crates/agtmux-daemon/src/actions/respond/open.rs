@@ -1,10 +1,17 @@
 //! The dialog that is on the screen at this moment, and how it is answered.
 
+use std::time::Duration;
+
 use agtmux_agents::{AnswerKeys, Pattern, Way};
 use agtmux_core::dialog::Dialog;
+use tokio::time::{Instant, sleep};
 
 use super::super::look::Look;
 use super::super::{Failure, Scene, guards};
+
+/// How long after it is known that an agent asks, it is on its screen at the latest.
+const DRAWN_WITHIN: Duration = Duration::from_millis(800);
+const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 #[derive(Debug, Clone)]
 pub(super) struct Open {
@@ -17,10 +24,20 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// Agents tell that they ask before they draw it.
     pub(super) async fn read(scene: &Scene<'_>) -> Result<Self, Failure> {
-        let look = scene.look().await?;
-        let gone = || Failure::refused(guards::changed("what it asks is not on its screen; nothing was typed".into()));
-        Self::seen(scene, &look)?.ok_or_else(gone)
+        let deadline = Instant::now() + DRAWN_WITHIN;
+        loop {
+            let late = Instant::now() >= deadline;
+            match Self::seen(scene, &scene.look().await?)? {
+                Some(open) => return Ok(open),
+                None if late => {
+                    let error = guards::changed("what it asks is not on its screen; nothing was typed".into());
+                    return Err(Failure::refused(error));
+                }
+                None => sleep(LOOK_EVERY).await,
+            }
+        }
     }
 
     /// None where no dialog is on the screen.
@@ -57,9 +74,15 @@ impl Open {
 
     /// Whether words go into the option that is selected: a digit would be one of them.
     pub(super) fn is_at_words(&self) -> bool {
-        let at = self.keys.text.as_ref().and_then(|text| text.at.as_ref().filter(|_| text.keys.is_empty()));
-        let labels = at.and_then(|at| Some((at, self.dialog.options.iter().find(|o| Some(o.n) == self.selected)?)));
-        labels.is_some_and(|(at, selected)| at.is_match(&selected.label))
+        self.selected.is_some_and(|selected| self.is_for_words(selected))
+    }
+
+    /// Whether this option is nothing but a place for words.
+    pub(super) fn is_for_words(&self, n: u32) -> bool {
+        let text = self.keys.text.as_ref().filter(|text| text.keys.is_empty() && !text.opens);
+        let place = text.and_then(|text| text.at.as_ref().or(text.take.as_ref()));
+        let option = self.dialog.options.iter().find(|option| option.n == n);
+        place.zip(option).is_some_and(|(place, option)| place.is_match(&option.label))
     }
 
     /// For whoever has given an answer that it does not take.

@@ -26,6 +26,9 @@ pub(super) async fn say(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Cl
     let Some(way) = &open.keys.text else {
         return Err(Failure::precondition("this dialog takes no words", open.takes()));
     };
+    if way.one_line && text.contains('\n') {
+        return Err(Failure::precondition("this dialog takes no more than one line", "put it into one line"));
+    }
     let option = |label: &Pattern| {
         let missing = || Failure::precondition("the place where it takes words is not there", open.takes());
         open.option_like(label).ok_or_else(missing)
@@ -109,7 +112,10 @@ async fn submit(scene: &Scene<'_>, text: &str) -> Result<Closing, Failure> {
     };
     let scene = scene.actions.scene(located, false)?;
     let message = Message { text: Some(text), keys: &[], enter: true };
-    let sent = Sender::of(&scene, None)?.send(&message).await?;
+    let sent = Sender::of(&scene, None)?.send(&message).await.map_err(|mut failure| {
+        failure.error.message = format!("it was answered, but the words were not sent: {}", failure.error.message);
+        failure
+    })?;
     Ok(Closing { verified: sent.verified, by: sent.by, next: None, event_ids: sent.event_ids })
 }
 

@@ -106,7 +106,7 @@ impl Crowd {
         let concerns = |agent: &Agent| {
             let its_own = item.runtime_id.as_deref() == Some(&agent.runtime_id);
             let its_place = agent.places.contains(&item.identity);
-            (event.kind == EventKind::Remove && (its_own || its_place)) || (its_place && !its_own)
+            if its_own { event.kind == EventKind::Remove } else { its_place }
         };
         self.agents.iter().any(|agent| !agent.gone && concerns(agent))
     }

@@ -13,7 +13,7 @@ use agtmux_core::state::State;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::pick;
 use super::watch::stream::{self, Signal};
@@ -26,6 +26,9 @@ use crowd::{Agent, Crowd, Verdict};
 
 /// The end of all waiting, for whoever sets no other.
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// A daemon that is being restarted is back by then.
+const BACK_WITHIN: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(
@@ -99,8 +102,23 @@ async fn until(args: &WaitArgs) -> Result<(Verdict, Crowd), CliError> {
 }
 
 async fn listed(daemon: &Daemon) -> Result<Vec<PaneItem>, CliError> {
-    let listing: Listing<PaneItem> = daemon.get("/v1/panes", &ListQuery::default()).await?;
+    let listing: Listing<PaneItem> = steadily(async || daemon.get("/v1/panes", &ListQuery::default()).await).await?;
     Ok(listing.items)
+}
+
+/// A daemon that ends in the middle of an answer is mostly about to be there again: it is asked once more.
+async fn steadily<T>(ask: impl AsyncFn() -> Result<T, CliError>) -> Result<T, CliError> {
+    let patience = Instant::now() + BACK_WITHIN;
+    loop {
+        match ask().await {
+            Err(error) if is_cut_off(&error) && Instant::now() < patience => sleep(PAUSE).await,
+            answer => return answer,
+        }
+    }
+}
+
+fn is_cut_off(error: &CliError) -> bool {
+    error.exit() == Exit::DaemonFault && error.code().is_none()
 }
 
 impl Crowd {
@@ -114,7 +132,8 @@ impl Crowd {
         for given in given {
             let reference = pick::reference(daemon, given).await?;
             let guards = Guards { r#ref: reference.clone(), ..Guards::default() };
-            let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await;
+            let action = SnapshotAction { guards };
+            let looked = steadily(async || daemon.act("/v1/actions/snapshot", &action).await).await;
             match looked {
                 Ok(answer) => match Agent::of(&reference, &parse::<Snapshot>(&answer)?) {
                     Some(agent) => agents.push(agent),
