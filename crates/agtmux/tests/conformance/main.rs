@@ -13,6 +13,7 @@ mod options;
 mod outcome;
 mod record;
 mod report;
+mod respond;
 mod room;
 mod run;
 mod scenario;
@@ -99,6 +100,45 @@ mod conformance_core {
     #[test]
     fn pi_bare() {
         check("pi", Mode::Bare);
+    }
+}
+
+mod conformance_respond {
+    use super::*;
+
+    #[track_caller]
+    fn check(agent: &str) {
+        if let Err(why) = respond::check(agent) {
+            run::say(&format!("skipped the answers to {agent}: {why}"));
+        }
+    }
+
+    #[test]
+    fn claude() {
+        check("claude");
+    }
+
+    #[test]
+    fn codex() {
+        check("codex");
+    }
+
+    #[test]
+    fn gemini() {
+        check("gemini");
+    }
+
+    #[test]
+    fn opencode() {
+        check("opencode");
+    }
+
+    /// In their long form the other agents, too.
+    #[test]
+    fn others() {
+        if std::env::var_os("AGTMUX_SOAK").is_some() {
+            respond::OTHERS.into_iter().for_each(check);
+        }
     }
 }
 

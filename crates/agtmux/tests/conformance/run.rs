@@ -75,7 +75,7 @@ pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
     (tried, outcomes)
 }
 
-fn provide(agent: &dyn Agent, latest: bool) -> Result<(Installed, String), String> {
+pub(crate) fn provide(agent: &dyn Agent, latest: bool) -> Result<(Installed, String), String> {
     let (package, pinned) = agent.package();
     let registry = agent.registry();
     let version = if latest { newest(registry, package)? } else { pinned.to_owned() };
