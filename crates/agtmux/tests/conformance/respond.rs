@@ -19,7 +19,8 @@ mod more;
 /// Tried in the long form only.
 pub(crate) const OTHERS: [&str; 3] = ["copilot", "qwen", "aider"];
 
-const SOON: Duration = Duration::from_secs(30);
+/// Some take half a minute for a turn on a busy machine.
+const SOON: Duration = Duration::from_secs(60);
 
 /// The agents whose options stand in one row.
 const IN_A_ROW: [&str; 1] = ["opencode"];

@@ -36,15 +36,15 @@ fn words(agent: &Respondent<'_>) {
 }
 
 fn questions(agent: &Respondent<'_>) {
-    agent.asks("ASK", "colour");
+    agent.asks("ASK once", "colour");
     agent.answers(&["2"]);
     heard(agent, "Blue");
     let takes_words = agent.driver.agent.name() != "copilot";
-    agent.asks("ASK", "colour");
+    agent.asks("ASK twice", "colour");
     if takes_words {
         agent.answers(&["--text", "a green that is mine"]);
         heard(agent, "a green that is mine");
-        agent.asks("ASK", "colour");
+        agent.asks("ASK again", "colour");
     } else {
         let (worked, _, error) = agent.respond(&["--text", "a green that is mine"]);
         assert!(!worked && error.contains("takes no words") && error.contains("it takes"), "{error}");
@@ -53,9 +53,9 @@ fn questions(agent: &Respondent<'_>) {
 }
 
 fn plan(agent: &Respondent<'_>) {
-    agent.asks("PLAN", "plan");
+    agent.asks("PLAN once", "plan");
     agent.answers(&["deny"]);
-    agent.asks("PLAN", "plan");
+    agent.asks("PLAN twice", "plan");
     agent.answers(&["approve"]);
     agent.shows(Scene::Done);
 }
