@@ -49,7 +49,9 @@ impl Asking {
 
     /// What agtmux knows of it.
     fn dialog(&self) -> Value {
-        items(&list(&self.world)).first().map(|item| item["dialog"].clone()).unwrap_or_default()
+        let listing = list(&self.world);
+        let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == self.pane.as_str());
+        item.map(|item| item["dialog"].clone()).unwrap_or_default()
     }
 
     fn knows(&self, about: &str) -> String {
@@ -134,6 +136,38 @@ fn words_are_refused_where_there_is_no_place_for_them() {
     assert!(done.text().contains("Exit plan mode?") && done.text().contains("2. No"), "{}", done.text());
     assert!(done.stderr.contains("--if-dialog"), "{}", done.stderr);
     assert_eq!(agent.typed(), "");
+}
+
+#[test]
+fn on_a_terminal_it_is_asked_for_and_only_what_was_shown_is_answered() {
+    let agent = Asking::start();
+    let program = env!("CARGO_BIN_EXE_agtmux");
+    let person = agent.server.new_session("person", "PS1='$ ' exec sh -i");
+    let shows = |what: &str| {
+        let shown = || agent.server.run(&["capture-pane", "-p", "-J", "-t", &person]);
+        wait_for(what, SOON, || shown().contains(what).then_some(()));
+    };
+    let types = |line: &str| {
+        agent.server.run(&["send-keys", "-t", &person, "-l", line]);
+        agent.server.run(&["send-keys", "-t", &person, "Enter"]);
+    };
+    let asks = format!("clear; {program} respond {}", agent.pane);
+    agent.permission("touch a");
+    agent.knows("touch a");
+    types(&asks);
+    shows("approve, deny, a number");
+    shows("2. Yes, always");
+    agent.permission("touch b");
+    types("approve");
+    shows("nothing was typed\n");
+    assert_eq!(agent.typed(), "");
+    agent.knows("touch b");
+    types(&asks);
+    shows("touch b");
+    types("maybe");
+    shows("write approve, deny or the number");
+    types("2");
+    wait_for("it is answered", SOON, || (agent.typed() == "2").then_some(()));
 }
 
 /// Two panes: a shell in which an agent can be started, and a shell that is typed into.

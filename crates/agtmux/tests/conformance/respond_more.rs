@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use super::super::agents::{Agent, Launch};
 use super::super::words::{Mode, Scene};
-use super::{Respondent, in_room};
+use super::{Respondent, in_room, in_shell};
 
 /// Those that ask questions only while they plan.
 const ASKS_IN_PLANS: [&str; 1] = ["codex"];
+
+const ASKS_FOR_TRUST: [&str; 3] = ["claude", "codex", "gemini"];
 
 pub(super) fn check(agent: &'static dyn Agent, programs: &[PathBuf]) {
     if agent.name() == "aider" {
@@ -21,6 +23,9 @@ pub(super) fn check(agent: &'static dyn Agent, programs: &[PathBuf]) {
     });
     if ASKS_IN_PLANS.contains(&agent.name()) {
         in_room(agent, programs, &Launch::Plan, &questions);
+    }
+    if ASKS_FOR_TRUST.contains(&agent.name()) {
+        in_shell(agent, programs, false, &trust);
     }
     if agent.mark(Scene::Plan).is_some() && agent.modes().contains(&Mode::Hooks) {
         in_room(agent, programs, &Launch::Plan, &plan);
@@ -58,6 +63,15 @@ fn plan(agent: &Respondent<'_>) {
     agent.asks("PLAN twice", "plan");
     agent.answers(&["approve"]);
     agent.shows(Scene::Done);
+}
+
+/// "No" is selected in some of these.
+fn trust(agent: &Respondent<'_>) {
+    agent.room().launch(agent.driver.agent, &Launch::Plain);
+    agent.shows(Scene::Trust);
+    agent.asked("rust");
+    agent.answers(&["approve"]);
+    agent.shows(Scene::Ready);
 }
 
 /// The model was told.
