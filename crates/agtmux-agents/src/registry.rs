@@ -207,13 +207,6 @@ impl Registry {
         Some(native::text_of(event.payload, path))
     }
 
-    /// Whether this event tells that something that was asked is answered.
-    pub fn closes(&self, agent_type: &str, event: NativeEvent<'_>) -> bool {
-        let rules = self.manifest(agent_type).into_iter().flat_map(|manifest| &manifest.event);
-        let mut fitting = rules.filter(|rule| rule.fits(event.source, event.event_type, event.payload, None));
-        fitting.next().is_some_and(|rule| rule.tells_answered())
-    }
-
     fn manifest(&self, agent_type: &str) -> Option<&Manifest> {
         self.agents.iter().map(|agent| &*agent.manifest).find(|manifest| manifest.name.as_str() == agent_type)
     }

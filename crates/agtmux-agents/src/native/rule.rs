@@ -157,11 +157,6 @@ fn hook() -> Source {
 }
 
 impl EventRule {
-    /// About one question: a turn that begins or ends closes whatever was open.
-    pub(crate) fn tells_answered(&self) -> bool {
-        matches!(self.closes, Closes::Same)
-    }
-
     pub(crate) fn fits(&self, source: Source, event_type: &str, payload: &Value, session: Option<&str>) -> bool {
         let its_own = |path: &String| session.is_some() && at(payload, path).and_then(Value::as_str) == session;
         self.source == source

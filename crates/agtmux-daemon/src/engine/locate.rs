@@ -38,13 +38,6 @@ pub(crate) struct Submitted {
     pub(crate) text: String,
 }
 
-/// An agent told that a question of its is answered.
-#[derive(Debug, Clone)]
-pub(crate) struct ToldAnswered {
-    pub(crate) runtime: RuntimeId,
-    pub(crate) event_id: String,
-}
-
 impl Engine {
     pub(super) fn locate(&self, reference: &Ref) -> Result<Located, ApiError> {
         let key = reference.locate(&self.fleet).map_err(|error| refusal(&error))?;
@@ -60,18 +53,14 @@ impl Engine {
         Ok(Located { generation: server.generation, key, pane, reachable, living })
     }
 
-    /// Nobody waits for it, mostly.
     pub(super) fn tell_submitted(&self, runtime: &RuntimeId, event_id: &str, event: NativeEvent<'_>) {
-        if self.submitted.receiver_count() == 0 && self.answered.receiver_count() == 0 {
+        // Nobody waits, mostly.
+        if self.submitted.receiver_count() == 0 {
             return;
         }
         let Some(agent_type) = self.states.agent_type(runtime) else { return };
-        let (runtime, event_id) = (runtime.clone(), event_id.to_owned());
-        if self.registry.closes(agent_type.as_str(), event) {
-            let _ = self.answered.send(ToldAnswered { runtime: runtime.clone(), event_id: event_id.clone() });
-        }
         if let Some(text) = self.registry.submitted(agent_type.as_str(), event) {
-            let _ = self.submitted.send(Submitted { runtime, event_id, text });
+            let _ = self.submitted.send(Submitted { runtime: runtime.clone(), event_id: event_id.to_owned(), text });
         }
     }
 }

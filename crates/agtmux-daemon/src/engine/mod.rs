@@ -36,7 +36,7 @@ use adapters::Memories;
 pub(crate) use adapters::{Filed, FiledEntry};
 pub(crate) use explain::refusal;
 pub(crate) use ingest::{From, Incoming};
-pub(crate) use locate::{Living, Located, Submitted, ToldAnswered};
+pub(crate) use locate::{Living, Located, Submitted};
 use step::Step;
 use switches::Disabled;
 use waiting::Waiting;
@@ -79,7 +79,6 @@ pub(crate) enum Input {
 pub(crate) struct EngineHandle {
     inputs: mpsc::Sender<Input>,
     submitted: broadcast::Sender<Submitted>,
-    answered: broadcast::Sender<ToldAnswered>,
 }
 
 impl EngineHandle {
@@ -117,11 +116,6 @@ impl EngineHandle {
     /// Prompts that agents tell to have been submitted, from now on.
     pub(crate) fn submitted(&self) -> broadcast::Receiver<Submitted> {
         self.submitted.subscribe()
-    }
-
-    /// Questions that agents tell to have been answered, from now on.
-    pub(crate) fn answered(&self) -> broadcast::Receiver<ToldAnswered> {
-        self.answered.subscribe()
     }
 
     pub(crate) async fn adapters(&self) -> Result<Adapters, ApiError> {
@@ -177,7 +171,6 @@ pub(crate) struct Engine {
     reserved: u64,
     inputs: mpsc::Receiver<Input>,
     submitted: broadcast::Sender<Submitted>,
-    answered: broadcast::Sender<ToldAnswered>,
 }
 
 /// Why nothing can be stored, for the health report.
@@ -195,7 +188,6 @@ impl Engine {
     ) -> Result<(Self, EngineHandle), StoreError> {
         let (inputs, received) = mpsc::channel(1024);
         let submitted = broadcast::Sender::new(SUBMITTED_KEPT);
-        let answered = broadcast::Sender::new(SUBMITTED_KEPT);
         let reserved = shared.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
@@ -224,7 +216,6 @@ impl Engine {
             reserved,
             inputs: received,
             submitted: submitted.clone(),
-            answered: answered.clone(),
         };
         engine.states.set_completed_for(completed_for);
         for (key, server) in engine.fleet.servers() {
@@ -232,7 +223,7 @@ impl Engine {
                 engine.homes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
             }
         }
-        Ok((engine, EngineHandle { inputs, submitted, answered }))
+        Ok((engine, EngineHandle { inputs, submitted }))
     }
 
     /// With the agents that are known from the start.

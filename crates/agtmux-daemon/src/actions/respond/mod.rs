@@ -55,15 +55,12 @@ async fn respond(scene: &Scene<'_>, answer: &Answer, text: Option<&str>, guards:
     if !scene.forced {
         check_meant(scene, &open, guards)?;
     }
-    let mut told = scene.actions.0.engine.answered();
     let (answered, closing) = give(scene, &open, answer, text).await?;
     let closing = finish(scene, &open, closing).await.map_err(Failure::after_all)?;
     if let Some(next) = &closing.next {
         closing::known(scene, next).await;
     }
-    let Closing { verified, by, next, mut event_ids } = closing;
-    let ours = scene.agent()?.runtime.id.clone();
-    event_ids.extend(std::iter::from_fn(|| told.try_recv().ok()).filter(|t| t.runtime == ours).map(|t| t.event_id));
+    let Closing { verified, by, next, event_ids } = closing;
     Ok(Answered { dialog: open.dialog, answered, verified, by, asks_now: next.map(|next| next.dialog), event_ids })
 }
 
