@@ -49,7 +49,7 @@ pub(super) fn check(
     if let Some(wanted) = &guards.if_dialog {
         let open = located.living.as_ref().and_then(|living| Some(living.dialog.as_ref()?.fingerprint.as_str()));
         if open != Some(wanted) {
-            return Err(changed("that dialog is not open any more".into()));
+            return Err(changed("that dialog is not open any more; nothing was typed".into()));
         }
     }
     if kind.is_mutating() { trusted(located, kind) } else { Ok(()) }

@@ -135,7 +135,7 @@ impl Driver<'_> {
     }
 
     /// Each key once what the one before it did is on the screen.
-    fn press_all(&self, keys: &[&str]) {
+    pub(crate) fn press_all(&self, keys: &[&str]) {
         for key in keys {
             self.wait_until_steady();
             self.room.press(key);
@@ -143,7 +143,7 @@ impl Driver<'_> {
     }
 
     /// Enter comes once the text stands in the box: agents take an Enter that follows a paste too soon for a part of it.
-    fn submit(&self, text: &str, enter: impl Fn(&str)) -> Result<(), Lost> {
+    pub(crate) fn submit(&self, text: &str, enter: impl Fn(&str)) -> Result<(), Lost> {
         enter(text);
         let stands = || self.room.look().screen.contains(text).then_some(());
         until(SCENE, stands).ok_or_else(|| Lost(format!("`{text}` did not appear in the box")))?;
@@ -203,7 +203,7 @@ impl Driver<'_> {
     }
 
     /// The moment is the one of the last look that did not show it: the lag is rather too long than too short.
-    fn wait_for_scene(&self, scene: Scene) -> Result<Instant, Lost> {
+    pub(crate) fn wait_for_scene(&self, scene: Scene) -> Result<Instant, Lost> {
         let mark = self.agent.mark(scene).ok_or_else(|| Lost(format!("it has no scene {scene:?}")))?;
         let mut before = Instant::now();
         let shown = until(SCENE, || {
@@ -217,7 +217,7 @@ impl Driver<'_> {
         shown.ok_or_else(|| Lost(format!("the screen did not show {scene:?}; {}", self.screen())))
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         let look = self.room.look();
         let rows: Vec<&str> = look.screen.lines().map(str::trim_end).filter(|row| !row.is_empty()).collect();
         format!("title `{}`, screen:\n{}", look.title, rows.join("\n"))

@@ -14,6 +14,7 @@ mod outcome;
 mod patience;
 mod record;
 mod report;
+mod respond;
 mod resume;
 mod room;
 mod run;
@@ -137,6 +138,45 @@ mod conformance_resume {
     #[test]
     fn qwen_goes_on() {
         check_thoroughly("qwen");
+    }
+}
+
+mod conformance_respond {
+    use super::*;
+
+    #[track_caller]
+    fn check(agent: &str) {
+        if let Err(why) = respond::check(agent) {
+            run::say(&format!("skipped the answers to {agent}: {why}"));
+        }
+    }
+
+    #[test]
+    fn claude() {
+        check("claude");
+    }
+
+    #[test]
+    fn codex() {
+        check("codex");
+    }
+
+    #[test]
+    fn gemini() {
+        check("gemini");
+    }
+
+    #[test]
+    fn opencode() {
+        check("opencode");
+    }
+
+    /// In their long form the other agents, too.
+    #[test]
+    fn others() {
+        if std::env::var_os("AGTMUX_SOAK").is_some() {
+            respond::OTHERS.into_iter().for_each(check);
+        }
     }
 }
 

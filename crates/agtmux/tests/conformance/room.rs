@@ -133,6 +133,13 @@ impl Room {
         self.world.agtmux()
     }
 
+    /// Runs `agtmux` as a person would outside of tmux, and gives back whether it worked, and what it said.
+    pub(crate) fn ask(&self, args: &[&str]) -> (bool, String, String) {
+        let output = self.world.agtmux().args(args).output().expect("agtmux can be started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    }
+
     /// What agtmux itself says about how it came to its judgement.
     pub(crate) fn explained(&self) -> String {
         let mut explain = self.world.agtmux();
@@ -210,4 +217,11 @@ pub(crate) fn write_program(world: &World, path: &Path, text: &str) {
     let install = world.command("install").args(["-m", "755"]).arg(&draft).arg(path).status();
     assert!(install.is_ok_and(|status| status.success()), "{} can be made executable", path.display());
     fs::remove_file(draft).expect("it is ours");
+}
+
+/// Takes the place of the tool that may be run without asking.
+pub(crate) fn write_tool(room: &Room, text: &str) {
+    let path = room.place.project.join(FREE_TOOL);
+    fs::remove_file(&path).expect("it was there");
+    write_program(&room.world, &path, text);
 }

@@ -10,7 +10,7 @@ use super::super::{Failure, Scene};
 use super::open::Open;
 
 /// How long an agent takes at the most to close what was answered.
-const CLOSED_WITHIN: Duration = Duration::from_secs(3);
+const CLOSED_WITHIN: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// How long the engine takes at the most to hear of the next one.

@@ -11,7 +11,8 @@ use super::open::Open;
 use super::press;
 
 /// A selection is drawn this soon after the key that moved it.
-const MOVED_WITHIN: Duration = Duration::from_secs(2);
+const MOVED_WITHIN: Duration = Duration::from_millis(1500);
+const MOST_WALKS: u32 = 4;
 const LOOK_EVERY: Duration = Duration::from_millis(30);
 /// The numbers that are one key.
 const ONE_DIGIT: u32 = 9;
@@ -30,8 +31,25 @@ pub(super) async fn take(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), F
     press(scene, &[Key::enter()]).await.map_err(Failure::after_all)
 }
 
-/// Moves the selection, and returns when it is seen there in the same dialog.
+/// Moves the selection, and returns when it is seen there in the same dialog. Somebody else may be moving it as well: then
+/// it is moved again from where it stands.
 pub(super) async fn go_to(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), Failure> {
+    let mut seen = open.clone();
+    for attempt in 0..MOST_WALKS {
+        let walked = walk(scene, &seen, n).await;
+        walked.map_err(|failure| if attempt > 0 { failure.after_all() } else { failure })?;
+        match stands(scene, open, n).await.map_err(Failure::after_all)? {
+            Some(now) if now.selected == Some(n) => return Ok(()),
+            Some(now) => seen = now,
+            None => break,
+        }
+    }
+    let error = guards::changed(format!("option {n} could not be selected; no option was taken"));
+    Err(Failure::refused(error).after_all())
+}
+
+/// Presses the keys that lead from where the selection is seen to this option.
+async fn walk(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), Failure> {
     let position = |n: u32| open.dialog.options.iter().position(|option| option.n == n);
     let Some((from, to)) = open.selected.and_then(position).zip(position(n)) else {
         return Err(Failure::precondition("it does not show which option is selected", open.takes()));
@@ -41,19 +59,21 @@ pub(super) async fn go_to(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), 
         _ => ("Up", "Down"),
     };
     let key = Key::Named(if to < from { back } else { forth }.into());
-    press(scene, &vec![key; to.abs_diff(from)]).await?;
+    press(scene, &vec![key; to.abs_diff(from)]).await
+}
+
+/// The dialog once the selection is there, or as it stands when it does not come; none when it is another one.
+async fn stands(scene: &Scene<'_>, open: &Open, n: u32) -> Result<Option<Open>, Failure> {
     let deadline = Instant::now() + MOVED_WITHIN;
     loop {
-        let seen = Open::seen(scene, &scene.look().await.map_err(Failure::after_all)?)?;
-        match seen {
-            Some(now) if now.asks_the_same(open) && now.selected == Some(n) => return Ok(()),
-            // It may be in the middle of drawing.
-            _ if Instant::now() < deadline => sleep(LOOK_EVERY).await,
-            _ => {
-                let error = guards::changed(format!("option {n} could not be selected; no option was taken"));
-                return Err(Failure::refused(error).after_all());
-            }
+        let late = Instant::now() >= deadline;
+        let seen = Open::seen(scene, &scene.look().await?)?.filter(|seen| seen.asks_the_same(open));
+        let arrived = seen.as_ref().is_some_and(|seen| seen.selected == Some(n));
+        // It may be in the middle of drawing.
+        if arrived || late {
+            return Ok(seen);
         }
+        sleep(LOOK_EVERY).await;
     }
 }
 

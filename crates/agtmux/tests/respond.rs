@@ -1,0 +1,281 @@
+//! Whom `agtmux respond` answers, and who may ask for it. The agents are stand-ins that keep what is typed.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use agtmux::{SOON, agtmux, configure, items, list, start, world};
+use agtmux_testkit::{TmuxServer, World, wait_for};
+use serde_json::Value;
+
+/// Claude Code, as far as a terminal can tell: it draws what the test draws, and keeps the keys that it gets.
+struct Asking {
+    world: World,
+    server: TmuxServer,
+    pane: String,
+    tty: PathBuf,
+    keys: PathBuf,
+}
+
+impl Asking {
+    fn start() -> Self {
+        let world = world();
+        let (keys, program) = (world.dir().join("keys"), world.shell_named("claude"));
+        let server = world.tmux("default");
+        let command = format!("exec {} -c 'stty raw -echo; cat >>{}'", program.display(), keys.display());
+        let pane = server.new_session("work", &command);
+        server.run(&["resize-window", "-t", "=work:", "-x", "120", "-y", "40"]);
+        let tty = server.run(&["display-message", "-p", "-t", &pane, "#{pane_tty}"]).trim().into();
+        start(&world);
+        wait_for("its terminal is raw", SOON, || keys.exists().then_some(()));
+        Self { world, server, pane, tty, keys }
+    }
+
+    fn draws(&self, rows: &str) {
+        let mut tty = fs::OpenOptions::new().write(true).open(&self.tty).expect("the pane's terminal");
+        let screen = format!("\x1b[2J\x1b[H{}", rows.replace('\n', "\r\n"));
+        tty.write_all(screen.as_bytes()).expect("drawn");
+        let last = rows.trim_end().lines().next_back().expect("a row").trim().to_owned();
+        let shown = || self.server.run(&["capture-pane", "-p", "-t", &self.pane]);
+        wait_for("it is drawn", SOON, || shown().contains(&last).then_some(()));
+    }
+
+    fn permission(&self, command: &str) {
+        self.draws(&permission(command));
+    }
+
+    /// What agtmux knows of it.
+    fn dialog(&self) -> Value {
+        let listing = list(&self.world);
+        let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == self.pane.as_str());
+        item.map(|item| item["dialog"].clone()).unwrap_or_default()
+    }
+
+    fn knows(&self, about: &str) -> String {
+        let known = || Some(self.dialog()).filter(|dialog| dialog.to_string().contains(about));
+        let dialog = wait_for(&format!("it is known to ask about {about}"), SOON, known);
+        dialog["fingerprint"].as_str().expect("it has one").to_owned()
+    }
+
+    fn typed(&self) -> String {
+        fs::read_to_string(&self.keys).unwrap_or_default()
+    }
+}
+
+fn permission(command: &str) -> String {
+    let rule = "─".repeat(100);
+    format!(
+        "{rule}\n Bash command\n\n   {command}\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, always\n   3. No\n\n \
+         Esc to cancel · Tab to amend {command}"
+    )
+}
+
+#[test]
+fn what_was_swapped_before_it_is_known_is_refused() {
+    let agent = Asking::start();
+    let rounds = if agtmux::soak() { 100 } else { 8 };
+    for round in 0..rounds {
+        let (first, second) = (format!("touch first-{round}"), format!("touch second-{round}"));
+        agent.permission(&first);
+        let fingerprint = agent.knows(&first);
+        // From here on it asks something else, and agtmux may not have heard of it.
+        agent.permission(&second);
+        let guarded = ["respond", &agent.pane, "approve", "--if-dialog", &fingerprint];
+        let done = agtmux(&agent.world, &guarded);
+        assert_eq!(done.code, Some(5), "{}", done.stderr);
+        assert!(["asks something else", "not open any more"].iter().any(|why| done.stderr.contains(why)), "{done:?}");
+        assert_eq!(agent.typed(), "", "nothing was typed");
+    }
+}
+
+#[test]
+fn one_key_is_pressed_once_also_when_the_same_is_asked_again() {
+    let agent = Asking::start();
+    agent.permission("touch a");
+    agent.knows("touch a");
+    // It stays as it is: the answer was not taken.
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "approve"]);
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("the dialog is still open"), "{}", done.stderr);
+    assert_eq!(agent.typed(), "1");
+}
+
+#[test]
+fn numbers_of_two_digits_are_walked_to() {
+    let agent = Asking::start();
+    let options: String = (1..=12).map(|n| format!(" {} {n}. Colour {n}\n", if n == 9 { '❯' } else { ' ' })).collect();
+    let rule = "─".repeat(100);
+    agent.draws(&format!("{rule}\n ☐ Colour\n\nWhich colour?\n\n{options}\nEnter to select · ↑/↓ to navigate"));
+    agent.knows("Colour 12");
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "11"]);
+    // The stand-in does not move its selection, so Enter is never pressed.
+    assert!(done.stderr.contains("option 11 could not be selected"), "{}", done.stderr);
+    let typed = agent.typed();
+    assert!(typed.starts_with("\x1b[B\x1b[B") && !typed.contains(['1', '\r', '\n']), "{typed:?}");
+}
+
+#[test]
+fn words_are_refused_where_there_is_no_place_for_them() {
+    let agent = Asking::start();
+    let rule = "─".repeat(100);
+    agent.draws(&format!("{rule}\n Exit plan mode?\n\n ❯ 1. Yes\n   2. No\n"));
+    agent.knows("Exit plan mode");
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "--text", "1"]);
+    assert_eq!(done.code, Some(5));
+    assert!(done.stderr.contains("takes no words") && done.stderr.contains("it takes approve, deny, 1, 2"), "{done:?}");
+    let done = agtmux(&agent.world, &["send", &agent.pane, "--text", "1"]);
+    assert!(done.stderr.contains("agtmux respond"), "{}", done.stderr);
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "7"]);
+    assert!(done.stderr.contains("no option 7"), "{}", done.stderr);
+    // Without an answer and without a terminal it is shown.
+    let done = agtmux(&agent.world, &["respond", &agent.pane]);
+    assert_eq!(done.code, Some(2));
+    assert!(done.text().contains("Exit plan mode?") && done.text().contains("2. No"), "{}", done.text());
+    assert!(done.stderr.contains("--if-dialog"), "{}", done.stderr);
+    assert_eq!(agent.typed(), "");
+}
+
+#[test]
+fn on_a_terminal_it_is_asked_for_and_only_what_was_shown_is_answered() {
+    let agent = Asking::start();
+    let program = env!("CARGO_BIN_EXE_agtmux");
+    let person = agent.server.new_session("person", "PS1='$ ' exec sh -i");
+    let shows = |what: &str| {
+        let shown = || agent.server.run(&["capture-pane", "-p", "-J", "-t", &person]);
+        wait_for(what, SOON, || shown().contains(what).then_some(()));
+    };
+    let types = |line: &str| {
+        agent.server.run(&["send-keys", "-t", &person, "-l", line]);
+        agent.server.run(&["send-keys", "-t", &person, "Enter"]);
+    };
+    let asks = format!("clear; {program} respond {}", agent.pane);
+    agent.permission("touch a");
+    agent.knows("touch a");
+    types(&asks);
+    shows("approve, deny, a number");
+    shows("2. Yes, always");
+    agent.permission("touch b");
+    types("approve");
+    shows("nothing was typed\n");
+    assert_eq!(agent.typed(), "");
+    agent.knows("touch b");
+    types(&asks);
+    shows("touch b");
+    types("maybe");
+    shows("write approve, deny or the number");
+    types("2");
+    wait_for("it is answered", SOON, || (agent.typed() == "2").then_some(()));
+}
+
+/// Two panes: a shell in which an agent can be started, and a shell that is typed into.
+struct Asked {
+    world: World,
+    server: TmuxServer,
+    pane: String,
+    other: String,
+}
+
+impl Asked {
+    fn start(configuration: &str) -> Self {
+        let world = world();
+        configure(&world, configuration);
+        let server = world.tmux("default");
+        let path = std::path::Path::new(env!("CARGO_BIN_EXE_agtmux")).parent().expect("a directory");
+        let shell = format!("PATH={}:$PATH PS1='$ ' exec sh -i", path.display());
+        let pane = server.new_session("work", &shell);
+        let other = server.new_session("other", &shell);
+        start(&world);
+        wait_for("both are listed", SOON, || (items(&list(&world)).len() == 2).then_some(()));
+        Self { world, server, pane, other }
+    }
+
+    fn types(&self, pane: &str, line: &str) {
+        self.server.run(&["send-keys", "-t", pane, "-l", line]);
+        self.server.run(&["send-keys", "-t", pane, "Enter"]);
+    }
+
+    /// An agent that does what is typed.
+    fn starts_agent(&self) {
+        let program = self.world.shell_named("claude");
+        self.types(&self.pane, &format!("{} -c 'while read -r line; do eval \"$line\"; done'", program.display()));
+        wait_for("the agent lives", SOON, || (self.agent()["agent_type"] == "claude").then_some(()));
+    }
+
+    fn agent(&self) -> Value {
+        let listing = list(&self.world);
+        items(&listing)
+            .iter()
+            .find(|item| item["identity"]["pane_id"] == self.pane.as_str())
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// A command that types into the other pane, and keeps what came of it under this name.
+    fn request(&self, name: &str) -> String {
+        let dir = self.world.dir().display();
+        let send = format!("agtmux send {} --profile shell --text \"touch {dir}/{name}.typed\"", self.other);
+        format!("{send} >{dir}/{name}.said 2>&1; echo $? >{dir}/{name}.code; mv {dir}/{name}.code {dir}/{name}.ended")
+    }
+
+    #[track_caller]
+    fn ended(&self, name: &str) -> (i32, String) {
+        let read = |what: &str| fs::read_to_string(self.world.dir().join(format!("{name}.{what}"))).ok();
+        let code = wait_for(&format!("{name} has ended"), SOON, || read("ended"));
+        (code.trim().parse().expect("a code"), read("said").unwrap_or_default())
+    }
+
+    #[track_caller]
+    fn is_refused(&self, name: &str) {
+        let (code, said) = self.ended(name);
+        assert!(code != 0 && said.contains("an agent may not send by itself"), "{name}: {code} {said}");
+        assert!(said.contains("actions.allow_from_agents"), "{said}");
+        assert!(!self.world.dir().join(format!("{name}.typed")).exists(), "{name} was typed");
+    }
+
+    #[track_caller]
+    fn is_allowed(&self, name: &str) {
+        let (code, said) = self.ended(name);
+        assert_eq!(code, 0, "{name}: {said}");
+        wait_for("it was typed", SOON, || self.world.dir().join(format!("{name}.typed")).exists().then_some(()));
+    }
+}
+
+#[test]
+fn an_agent_acts_on_nobody_and_a_person_does() {
+    let asked = Asked::start("");
+    let dir = asked.world.dir().display();
+    // A job that was there before the agent.
+    let waits = format!("(while [ ! -e {dir}/go ]; do sleep 0.1; done; {}) &", asked.request("earlier"));
+    asked.types(&asked.pane, &waits);
+    asked.starts_agent();
+    asked.types(&asked.pane, &asked.request("child"));
+    asked.is_refused("child");
+    // One that has left its parents behind, in a session of its own.
+    let script = asked.world.dir().join("left.sh");
+    fs::write(&script, asked.request("left")).expect("written");
+    asked.types(&asked.pane, &format!("setsid -f sh {}", script.display()));
+    asked.is_refused("left");
+    fs::write(asked.world.dir().join("go"), "").expect("written");
+    asked.is_allowed("earlier");
+    asked.types(&asked.other, &asked.request("elsewhere"));
+    asked.is_allowed("elsewhere");
+    let outside = ["send", &asked.other, "--profile", "shell", "--text", &format!("touch {dir}/outside.typed")];
+    assert_eq!(agtmux(&asked.world, &outside).code, Some(0));
+    // It is suspended, and its shell is there again.
+    asked.server.run(&["send-keys", "-t", &asked.pane, "C-z"]);
+    wait_for("it is suspended", SOON, || (asked.agent()["reason_code"] == "suspended").then_some(()));
+    asked.types(&asked.pane, &asked.request("beside"));
+    asked.is_allowed("beside");
+    asked.types(&asked.pane, "kill -9 %2; kill -9 %1");
+}
+
+#[test]
+fn an_agent_acts_where_the_settings_say_so() {
+    let asked = Asked::start("[actions]\nallow_from_agents = true\n");
+    asked.starts_agent();
+    asked.types(&asked.pane, &asked.request("child"));
+    asked.is_allowed("child");
+}
