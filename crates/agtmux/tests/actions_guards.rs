@@ -126,6 +126,8 @@ fn guards_that_hold_let_it_through() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
     let seen = stage.snapshot("claude");
+    let time = |field: &str| seen[field].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time");
+    assert_eq!(time("expires_at").duration_since(time("observed_at")).as_secs(), 30);
     let guards =
         json!({"text": HELLO, "if_state": "idle", "if_runtime": agent.runtime, "if_updated_within_ms": 3_600_000});
     assert_done(&stage.post("send", &Stage::on(&seen, &agent.runtime, &guards)));
