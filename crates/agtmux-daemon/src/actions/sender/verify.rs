@@ -148,12 +148,16 @@ impl<'a> Witness<'a> {
 
     fn judge(&self, registry: &Registry, agent_type: &str, look: &Look, standing: &Standing) -> Sight {
         match registry.typed(agent_type, &look.screen) {
-            Some(typed) => match standing {
-                Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
-                // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
-                Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
-                Standing::Unseen(_) => Sight::StillThere,
-            },
+            Some(typed) => {
+                let sight = match standing {
+                    Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
+                    // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
+                    Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
+                    Standing::Unseen(_) => Sight::StillThere,
+                };
+                let leaves = registry.typing(agent_type).is_some_and(|typing| typing.leaves_text);
+                if leaves && sight == Sight::StillThere { Sight::Unclear } else { sight }
+            }
             // It works now, or asks something: it took what was typed. One that worked already may ask for something else, and
             // keep the text behind the dialog.
             None if self.rested() && is_busy(&look.reading(registry, agent_type)) => Sight::Taken,

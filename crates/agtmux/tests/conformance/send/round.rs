@@ -14,7 +14,6 @@ use crate::agents::{Agent, Launch};
 use crate::drive::{Driver, Lost};
 use crate::options::Size;
 use crate::room::{Plan, Room};
-use crate::run::say;
 use crate::until;
 use crate::words::{Mode, Scene, Shown};
 
@@ -73,15 +72,6 @@ impl Round<'_> {
         }
         let said = send(room, &sample.text)?;
         tally.count(&said);
-        say(&format!(
-            "  {} {:?}: {} {} {} {}",
-            sample.text.len(),
-            start(&sample.text),
-            said["verified"],
-            said["by"],
-            said["attempts"],
-            said["latency_ms"]
-        ));
         if self.agent.name() == "aider" && sample.kind == Kind::Bang {
             self.declines(room)?;
         }
