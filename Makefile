@@ -37,6 +37,7 @@ bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, a
 	cargo bench --locked --package agtmux --bench spine
 	cargo bench --locked --package agtmux --bench load
 	cargo bench --locked --package agtmux --bench agents
+	cargo bench --locked --package agtmux --bench send
 
 soak: ## run the tests in their long forms, for hours
 	@scripts/ensure-tools tmux cc cargo

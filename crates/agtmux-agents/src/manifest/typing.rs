@@ -9,4 +9,9 @@ pub struct TypingRules {
     /// One Escape leaves alone what was typed, while the agent rests. Two may not.
     #[serde(default)]
     pub escape_keeps: bool,
+    /// What was sent stays where it was typed until something else is printed: that it is seen there tells nothing.
+    #[serde(default)]
+    pub leaves_text: bool,
+    /// So long after a paste is drawn, Enter is still taken for a part of it.
+    pub settle_ms: Option<u64>,
 }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::{Row, Screen, is_edge, unframed};
+use super::{Ink, Row, Screen, Style, is_edge, unframed};
 use crate::manifest::{Layout, Region};
 
 const ROWS_OF_BOTTOM: usize = 12;
@@ -83,15 +83,16 @@ impl<'s> Regions<'s> {
         let layout = self.layout?;
         let rows = &self.screen.rows()[live.inside.clone()];
         let is_label = |row: &&Row| layout.label.as_ref().is_some_and(|label| label.is_match(unframed(row.text())));
-        let typed = rows.iter().filter(|row| !is_label(row));
-        let mut typed: Vec<String> = typed.map(|row| without_ghost(row, self.screen.is_styled())).collect();
+        let rows: Vec<&Row> = rows.iter().filter(|row| !is_label(row)).collect();
+        let mut typed: Vec<String> = rows.iter().map(|row| without_ghost(row, self.screen.is_styled())).collect();
         if let Some(first) = typed.first_mut() {
             let sign = layout.prompt.captures(first).and_then(|found| Some(found.name("sign")?.end()));
             first.replace_range(..sign.unwrap_or(0), "");
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
-        let is_ghost = layout.ghost.iter().any(|ghost| ghost.is_match(&text));
-        Some(if is_ghost && !self.screen.is_styled() { String::new() } else { text })
+        let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
+        let is_ghost = !looks_typed && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
+        Some(if is_ghost { String::new() } else { text })
     }
 
     /// Whether a row of the box has text that only looks typed behind text that was typed. Rules and separators have no
@@ -119,7 +120,7 @@ impl<'s> Regions<'s> {
     }
 }
 
-/// Ghost text is faint, and the character under the cursor, reversed, belongs to it if what follows is faint.
+/// Ghost text is faint, and the character under the cursor, reversed or underlined, belongs to it if what follows is faint.
 fn without_ghost(row: &Row, styled: bool) -> String {
     let text = unframed(row.text());
     if !styled {
@@ -130,13 +131,21 @@ fn without_ghost(row: &Row, styled: bool) -> String {
     let mut typed = String::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let starts_ghost = style(at).reverse && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
+        let under_cursor = style(at).reverse || style(at).underline;
+        let starts_ghost = under_cursor && chars.peek().is_some_and(|(next, _)| style(*next).is_faint());
         // The sign before it may be faint as well, and spaces say nothing.
         if !(starts_ghost || style(at).is_faint()) || at == 0 || c == ' ' {
             typed.push(c);
         }
     }
     typed
+}
+
+/// Whether a letter behind the sign is written as typed ones are. Themes write placeholders in all colours.
+fn has_plain_text(row: &Row) -> bool {
+    let is_plain = |style: Style| !style.is_faint() && matches!(style.fg, Ink::Default | Ink::White);
+    let mut letters = row.text().char_indices().filter(|(_, c)| c.is_alphanumeric());
+    letters.any(|(at, _)| is_plain(row.style_at(at)))
 }
 
 fn find_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {

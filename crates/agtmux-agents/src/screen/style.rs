@@ -17,6 +17,7 @@ pub struct Style {
     pub bold: bool,
     pub dim: bool,
     pub reverse: bool,
+    pub underline: bool,
     pub fg: Ink,
     pub bg: Ink,
 }
@@ -35,8 +36,10 @@ impl Style {
                 0 => *self = Self::default(),
                 1 => self.bold = true,
                 2 => self.dim = true,
+                4 => self.underline = param.get(1) != Some(&0),
                 7 => self.reverse = true,
                 22 => (self.bold, self.dim) = (false, false),
+                24 => self.underline = false,
                 27 => self.reverse = false,
                 n @ (30..=37 | 90..=97) => self.fg = basic(n),
                 n @ (40..=47 | 100..=107) => self.bg = basic(n - 10),
@@ -84,10 +87,11 @@ fn indexed(n: u16) -> Ink {
 
 fn rgb(r: u16, g: u16, b: u16) -> Ink {
     let (lowest, highest) = (r.min(g).min(b), r.max(g).max(b));
-    match highest {
-        _ if highest - lowest > 24 => Ink::Colour,
-        0..40 => Ink::Black,
-        40..190 => Ink::Grey,
+    match (highest, highest - lowest) {
+        // Themes tint their greys.
+        (40..190, 0..=28) => Ink::Grey,
+        (_, 25..) => Ink::Colour,
+        (0..40, _) => Ink::Black,
         _ => Ink::White,
     }
 }
@@ -110,6 +114,13 @@ mod tests {
         assert_eq!(after(&[&[38], &[2], &[205], &[20], &[20], &[2]]), {
             Style { fg: Ink::Colour, dim: true, ..Style::default() }
         });
+    }
+
+    #[test]
+    fn a_tinted_grey_is_grey() {
+        assert_eq!(rgb(108, 112, 134), Ink::Grey);
+        assert_eq!(rgb(137, 180, 250), Ink::Colour);
+        assert_eq!((rgb(20, 20, 20), rgb(240, 240, 240)), (Ink::Black, Ink::White));
     }
 
     #[test]

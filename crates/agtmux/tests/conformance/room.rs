@@ -54,7 +54,13 @@ pub(crate) struct Plan<'a> {
 
 impl Room {
     pub(crate) fn open(plan: &Plan<'_>) -> Self {
+        Self::open_with(plan, "")
+    }
+
+    /// With settings of agtmux, as dotted keys.
+    pub(crate) fn open_with(plan: &Plan<'_>, settings: &str) -> Self {
         let world = World::with_agtmux(agtmux());
+        write_settings(&world, settings);
         let model = MockModel::new();
         let project = world.dir().join("proj");
         fs::create_dir(&project).expect("the world is writable");
@@ -183,6 +189,13 @@ fn open_shell(server: &TmuxServer, plan: &Plan<'_>, place: &Place) -> String {
     let shell = format!("PATH='{path}' exec sh -i");
     args.push(&shell);
     server.run(&args)
+}
+
+/// The tests may themselves be run by an agent, which may not send by itself.
+fn write_settings(world: &World, settings: &str) {
+    let file = world.config_file();
+    fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");
+    fs::write(file, format!("actions.allow_from_agents = true\n{settings}")).expect("the world is writable");
 }
 
 fn run_daemon(world: &World) {

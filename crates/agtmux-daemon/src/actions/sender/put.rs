@@ -17,8 +17,9 @@ use crate::actions::look::Look;
 const PASTED_WITHIN: Duration = Duration::from_secs(6);
 /// An agent that is busy with itself, and has not even read it, gets longer.
 const READ_WITHIN: Duration = Duration::from_secs(20);
-/// Some agents take an Enter that follows too soon for a part of the paste. They count from when they drew it.
-const HOLDS_STILL: Duration = Duration::from_millis(80);
+/// What is drawn must stay so for this long, unless its agent needs more: a look may come in the middle of a drawing, and an
+/// Enter that follows too soon may be taken for a part of the paste.
+const HOLDS_STILL: Duration = Duration::from_millis(60);
 /// After a paste nobody has to wait longer than this.
 const LONGEST_AFTER_PASTE: Duration = Duration::from_millis(500);
 
@@ -84,6 +85,7 @@ impl Sender<'_> {
             return Ok(Standing::Unseen(self.scene.look().await?));
         };
         let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
+        let holds_still = self.settles(&agent_type);
         let (mut last, mut since) = (None, begun);
         loop {
             let late = self.is_late(begun);
@@ -91,20 +93,24 @@ impl Sender<'_> {
             if last.as_ref() != Some(&typed) {
                 (last, since) = (Some(typed.clone()), Instant::now());
             }
-            let holds = since.elapsed() >= HOLDS_STILL;
-            match &typed {
-                Some(shown) if !shown.is_empty() && Some(shown.as_str()) != before => {
-                    if (holds && begun.elapsed() >= shortest) || late {
-                        return Ok(Standing::InBox(shown.clone(), look));
-                    }
-                }
-                Some(_) if late => return Err(self.nothing_came()),
-                None if (holds && begun.elapsed() >= waits) || late => return Ok(Standing::Unseen(look)),
+            let holds = since.elapsed() >= holds_still;
+            let holds_for = |least: Duration| late || (holds && begun.elapsed() >= least);
+            let as_before = typed.as_deref().is_some_and(|shown| shown.is_empty() || Some(shown) == before);
+            match typed {
+                Some(_) if as_before && late => return Err(self.nothing_came()),
+                Some(shown) if !as_before && holds_for(shortest) => return Ok(Standing::InBox(shown, look)),
+                None if holds_for(waits) => return Ok(Standing::Unseen(look)),
                 _ => {}
             }
             self.still_lives()?;
             sleep(LOOK_EVERY).await;
         }
+    }
+
+    fn settles(&self, agent_type: &str) -> Duration {
+        let registry = self.scene.actions.0.discovery.registry();
+        let own = registry.typing(agent_type).and_then(|typing| typing.settle_ms);
+        own.map_or(HOLDS_STILL, |own| Duration::from_millis(own).clamp(HOLDS_STILL, LONGEST_AFTER_PASTE))
     }
 
     fn is_late(&self, begun: Instant) -> bool {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agtmux_agents::Registry;
+use agtmux_agents::{Reading, Registry};
 use agtmux_api::wire::VerifiedBy;
 use agtmux_core::redact;
 use agtmux_core::state::State;
@@ -19,6 +19,8 @@ use crate::engine::Submitted;
 const TAKEN_WITHIN: Duration = Duration::from_millis(1500);
 /// An agent that has not even read it gets longer: it may be busy, and another Enter would only queue up behind this one.
 const READ_WITHIN: Duration = Duration::from_secs(20);
+/// The box may be out of sight while an agent draws itself anew.
+const SHOWS_BOX_WITHIN: Duration = Duration::from_secs(4);
 /// Between one look and the next, at first and at the most.
 const SOONEST: Duration = Duration::from_millis(20);
 const RAREST: Duration = Duration::from_millis(160);
@@ -119,6 +121,7 @@ impl<'a> Witness<'a> {
                     return Ok(Finding::Answered);
                 }
                 Sight::StillThere => return Ok(Finding::Kept),
+                _ if waited < SHOWS_BOX_WITHIN => {}
                 _ => return Ok(Finding::Unclear(if changed { VerifiedBy::Change } else { VerifiedBy::Nothing })),
             }
         }
@@ -145,15 +148,19 @@ impl<'a> Witness<'a> {
 
     fn judge(&self, registry: &Registry, agent_type: &str, look: &Look, standing: &Standing) -> Sight {
         match registry.typed(agent_type, &look.screen) {
-            Some(typed) => match standing {
-                Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
-                // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
-                Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
-                Standing::Unseen(_) => Sight::StillThere,
-            },
-            // It asks something now: it took what was typed, and needs something for it. One that worked already may ask
-            // for something else, and keep the text behind the dialog.
-            None if self.rested() && look.reading(registry, agent_type).dialog.is_some() => Sight::Taken,
+            Some(typed) => {
+                let sight = match standing {
+                    Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
+                    // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
+                    Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
+                    Standing::Unseen(_) => Sight::StillThere,
+                };
+                let leaves = registry.typing(agent_type).is_some_and(|typing| typing.leaves_text);
+                if leaves && sight == Sight::StillThere { Sight::Unclear } else { sight }
+            }
+            // It works now, or asks something: it took what was typed. One that worked already may ask for something else, and
+            // keep the text behind the dialog.
+            None if self.rested() && is_busy(&look.reading(registry, agent_type)) => Sight::Taken,
             None => Sight::Unclear,
         }
     }
@@ -200,6 +207,10 @@ impl<'a> Witness<'a> {
         let start = |text: &str| snippet::skeleton(text).chars().take(COMPARED).collect::<String>();
         heard.text.is_empty() || start(&heard.text) == start(&redact::text(self.text))
     }
+}
+
+fn is_busy(reading: &Reading) -> bool {
+    reading.dialog.is_some() || reading.stands.iter().any(|said| said.stand.state() == Some(State::Running))
 }
 
 /// Whether what is in the box now is what stood there, or a part of it.

@@ -1,6 +1,7 @@
 //! Texts of every sort, sent to the real agents: each arrives once, and is what was sent.
 
 mod round;
+mod stopped;
 mod tally;
 mod texts;
 
@@ -14,7 +15,7 @@ use texts::ROUND;
 /// A fresh session after so many.
 const SESSION: usize = 20;
 
-/// The whole of it takes half an hour for each agent.
+/// The whole of it takes three to six minutes for each agent.
 fn is_soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
@@ -37,7 +38,12 @@ fn check(agent: &str, mode: Mode, numbers: std::ops::Range<usize>) {
     assert!(tally.faults.is_empty(), "{name}: {tally}\n{}", tally.faults.join("\n"));
     assert_eq!(tally.confirmed(), all.len(), "{name}: {tally}");
     if mode == Mode::Hooks {
-        assert!(tally.confirmed_by_event() * 2 > all.len(), "the agent's own word comes first: {name}: {tally}");
+        // Others have no such event, or are slow to tell.
+        let tells = matches!(agent.name(), "claude" | "codex" | "gemini");
+        assert!(
+            !tells || tally.confirmed_by_event() * 2 > all.len(),
+            "the agent's own word comes first: {name}: {tally}"
+        );
     }
 }
 
@@ -51,8 +57,62 @@ fn share(mode: Mode) -> std::ops::Range<usize> {
     }
 }
 
+/// Those whom fewer people use get fewer, and only in the long form.
+#[track_caller]
+fn check_some(agent: &str, mode: Mode) {
+    match is_soak() {
+        true => check(agent, mode, 0..ROUND),
+        false => say(&format!("skipped {ROUND} sends to {agent} {}: AGTMUX_SOAK is not set", mode.word())),
+    }
+}
+
 mod sends {
     use super::*;
+
+    #[test]
+    fn copilot_with_hooks() {
+        check_some("copilot", Mode::Hooks);
+    }
+
+    #[test]
+    fn copilot_bare() {
+        check_some("copilot", Mode::Bare);
+    }
+
+    #[test]
+    fn opencode_with_hooks() {
+        check_some("opencode", Mode::Hooks);
+    }
+
+    #[test]
+    fn opencode_bare() {
+        check_some("opencode", Mode::Bare);
+    }
+
+    #[test]
+    fn pi_with_hooks() {
+        check_some("pi", Mode::Hooks);
+    }
+
+    #[test]
+    fn pi_bare() {
+        check_some("pi", Mode::Bare);
+    }
+
+    #[test]
+    fn qwen_with_hooks() {
+        check_some("qwen", Mode::Hooks);
+    }
+
+    #[test]
+    fn qwen_bare() {
+        check_some("qwen", Mode::Bare);
+    }
+
+    #[test]
+    fn aider_bare() {
+        check_some("aider", Mode::Bare);
+    }
 
     #[test]
     fn claude_with_hooks() {
@@ -82,34 +142,5 @@ mod sends {
     #[test]
     fn gemini_bare() {
         check("gemini", Mode::Bare, share(Mode::Bare));
-    }
-}
-
-#[test]
-#[ignore = "lab"]
-fn lab() {
-    let agent = std::env::var("LAB_AGENT").unwrap();
-    let mode = if std::env::var_os("LAB_HOOKS").is_some() { Mode::Hooks } else { Mode::Bare };
-    let agent: &'static dyn Agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
-    let (installed, _) = provide(agent, false).unwrap();
-    let plan = crate::room::Plan {
-        agent,
-        programs: &installed.programs,
-        mode,
-        trusted: true,
-        size: crate::options::Size(120, 40),
-        keeps: false,
-    };
-    let room = crate::room::Room::open(&plan);
-    room.launch(agent, &crate::agents::Launch::Plain);
-    let dir = room.place.project.parent().unwrap().display().to_string();
-    std::fs::write(format!("/tmp/wt/lab-{}", agent.name()), format!("{dir}\n")).unwrap();
-    let stop = format!("/tmp/wt/lab-{}.stop", agent.name());
-    while !std::path::Path::new(&stop).exists() {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-    std::fs::remove_file(stop).unwrap();
-    for request in room.model.requests().into_iter().filter(|r| !r.side) {
-        println!("REQUEST {:?}", request.said.last());
     }
 }

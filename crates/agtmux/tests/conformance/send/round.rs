@@ -9,17 +9,16 @@ use agtmux_testkit::model::Request;
 use serde_json::Value;
 
 use super::tally::Tally;
-use super::texts::{Kind, Sample, as_taken, sample};
+use super::texts::{Kind, Sample, is_taken, sample};
 use crate::agents::{Agent, Launch};
 use crate::drive::{Driver, Lost};
 use crate::options::Size;
 use crate::room::{Plan, Room};
-use crate::run::say;
 use crate::until;
-use crate::words::{Mode, Shown};
+use crate::words::{Mode, Scene, Shown};
 
 /// How long an agent gets to ask the model, and to be at rest again.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 pub(super) struct Round<'a> {
     pub(super) agent: &'static dyn Agent,
@@ -29,22 +28,14 @@ pub(super) struct Round<'a> {
 
 impl Round<'_> {
     pub(super) fn play(&self, numbers: &[usize], tally: &mut Tally) {
-        let plan = Plan {
-            agent: self.agent,
-            programs: self.programs,
-            mode: self.mode,
-            trusted: true,
-            size: Size(120, 40),
-            keeps: false,
-        };
-        let room = Room::open(&plan);
+        let room = Room::open(&self.plan());
         let driver = Driver { agent: self.agent, room: &room, mode: self.mode, recorder: None };
         if let Err(Lost(why)) = driver.start(&Launch::Plain) {
             return tally.faults.push(format!("{} does not start: {why}", self.agent.name()));
         }
         let mut prompts = Vec::new();
         for number in numbers {
-            let mut sample = sample(*number);
+            let sample = sample(*number);
             if let Err(why) = self.try_one(&room, &sample, tally) {
                 let shown = room.look().screen;
                 tally.faults.push(format!("text {number}: {why}; the screen:\n{}", shown.trim_end()));
@@ -53,15 +44,25 @@ impl Round<'_> {
                 }
                 continue;
             }
-            sample.text = as_taken(self.agent.name(), &sample.text);
             prompts.push(sample);
         }
         // What was sent twice may come late.
         for sample in prompts.iter().filter(|sample| sample.kind == Kind::Prompt) {
-            let times = asked(&room).iter().filter(|request| holds(request, &sample.text)).count();
+            let times = asked(&room).iter().filter(|request| self.holds(request, &sample.text)).count();
             if times != 1 {
                 tally.faults.push(format!("arrived {times} times: {}", start(&sample.text)));
             }
+        }
+    }
+
+    pub(super) fn plan(&self) -> Plan<'_> {
+        Plan {
+            agent: self.agent,
+            programs: self.programs,
+            mode: self.mode,
+            trusted: true,
+            size: Size(120, 40),
+            keeps: false,
         }
     }
 
@@ -71,20 +72,23 @@ impl Round<'_> {
         }
         let said = send(room, &sample.text)?;
         tally.count(&said);
-        say(&format!(
-            "  {} {:?}: {} {} {} {}",
-            sample.text.len(),
-            start(&sample.text),
-            said["verified"],
-            said["by"],
-            said["attempts"],
-            said["latency_ms"]
-        ));
+        if self.agent.name() == "aider" && sample.kind == Kind::Bang {
+            self.declines(room)?;
+        }
         match sample.kind {
-            Kind::Prompt => self.arrives(room, &as_taken(self.agent.name(), &sample.text))?,
+            Kind::Prompt => self.arrives(room, &sample.text)?,
             Kind::Bang | Kind::Slash => self.is_shown(room, sample)?,
         }
         self.comes_to_rest(room)
+    }
+
+    /// aider asks what to do with what a command printed.
+    fn declines(&self, room: &Room) -> Result<(), String> {
+        let asks = || room.look().screen.trim_end().ends_with("(Y)es/(N)o [Yes]:");
+        until(SOON, || asks().then_some(())).ok_or("it does not ask about the output")?;
+        room.type_text("n");
+        room.press("Enter");
+        Ok(())
     }
 
     /// Codex says that it knows no such command, and leaves it in its box.
@@ -114,7 +118,7 @@ impl Round<'_> {
 
     /// Once, and as it was sent.
     fn arrives(&self, room: &Room, text: &str) -> Result<(), String> {
-        let is_it = |request: &Request| holds(request, text) && request.ended.is_some();
+        let is_it = |request: &Request| self.holds(request, text) && request.ended.is_some();
         if until(SOON, || asked(room).iter().any(is_it).then_some(())).is_some() {
             return Ok(());
         }
@@ -137,15 +141,23 @@ impl Round<'_> {
             _ => vec![sample.text.split(' ').next().unwrap_or_default().trim_start_matches('/').to_owned()],
         };
         let shows = || words.iter().all(|word| room.look().screen.contains(word.as_str()));
-        let as_prompt = || asked(room).iter().any(|request| holds(request, &sample.text));
+        let as_prompt = || asked(room).iter().any(|request| self.holds(request, &sample.text));
         until(SOON, || (shows() || as_prompt()).then_some(()))
             .ok_or_else(|| format!("nothing is seen of {}", sample.text))
+    }
+
+    fn holds(&self, request: &Request, text: &str) -> bool {
+        request.said.iter().any(|part| is_taken(self.agent.name(), part, text))
     }
 
     fn comes_to_rest(&self, room: &Room) -> Result<(), String> {
         let shown = || room.watch.told().last().map(|told| told.shown);
         let rests = || matches!(shown(), Some(Shown::Idle | Shown::Completed | Shown::Error));
-        until(SOON, || rests().then_some(())).ok_or_else(|| format!("it does not come to rest: {:?}", shown()))
+        // A turn that is over in no time may not have been noticed: then the screen must tell.
+        let done = self.agent.mark(Scene::Done).filter(|_| self.agent.name() == "aider");
+        let looks_done = || done.as_ref().is_none_or(|mark| mark.holds(&room.look()));
+        let came = until(SOON, || (rests() && looks_done()).then_some(()));
+        came.ok_or_else(|| format!("it does not come to rest: {:?}", shown()))
     }
 }
 
@@ -174,12 +186,8 @@ pub(super) fn send(room: &Room, text: &str) -> Result<Value, String> {
 }
 
 /// What was asked of the model that is no side business.
-fn asked(room: &Room) -> Vec<Request> {
+pub(super) fn asked(room: &Room) -> Vec<Request> {
     room.model.requests().into_iter().filter(|request| !request.side).collect()
-}
-
-fn holds(request: &Request, text: &str) -> bool {
-    request.said.iter().any(|part| part == text)
 }
 
 /// So many bytes are the same.

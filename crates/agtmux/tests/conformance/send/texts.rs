@@ -54,12 +54,19 @@ pub(crate) fn sample(number: usize) -> Sample {
     Sample { text, kind }
 }
 
-/// What an agent makes of a text by itself, whoever typed it. Measured by pasting by hand, and by tmux alone.
-pub(crate) fn as_taken(agent: &str, text: &str) -> String {
+/// Whether this is the text as the agent passes it on. What agents add and change by themselves, whoever typed it, was
+/// measured by pasting with tmux alone.
+pub(crate) fn is_taken(agent: &str, part: &str, text: &str) -> bool {
     match agent {
         // It composes what can be composed.
-        "claude" => COMPOSED.iter().fold(text.to_owned(), |text, (loose, one)| text.replace(loose, one)),
-        _ => text.to_owned(),
+        "claude" => part == COMPOSED.iter().fold(text.to_owned(), |text, (loose, one)| text.replace(loose, one)),
+        // It says what time it is before it.
+        "copilot" => part.split_once("</current_datetime>").is_some_and(|(_, rest)| rest.trim() == text),
+        // It puts a blank behind what it shows as one piece.
+        "opencode" => part == text || part.strip_suffix(' ') == Some(text),
+        // It reminds the model of its rules behind it.
+        "aider" => part.strip_prefix(text).is_some_and(|rest| rest.starts_with("\n\n# *SEARCH/REPLACE block* Rules:")),
+        _ => part == text,
     }
 }
 

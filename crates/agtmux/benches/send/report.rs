@@ -1,0 +1,88 @@
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::stage::Sent;
+use crate::words::Mode;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-send.md");
+const GOAL: Duration = Duration::from_millis(400);
+
+const INTRODUCTION: &str = "\
+# Benchmarks: from a text to the proof that it was taken
+
+What `make bench` measured on the real Claude Code, which talks to a mock model on the same machine. Texts of 60 B, 2 KB and 20 KB in
+turn, each of which arrived at the model as it was sent. `agtmux send` is timed from the start of its process to its end.
+
+";
+
+#[derive(Default)]
+pub(crate) struct Report {
+    hooks: Vec<Duration>,
+    bare: Vec<Duration>,
+    by_event: usize,
+    by_box: usize,
+    unproved: usize,
+    by_hand: Vec<Duration>,
+    by_itself: Vec<Duration>,
+}
+
+impl Report {
+    pub(crate) fn sent(&mut self, mode: Mode, sent: Sent) {
+        match mode {
+            Mode::Hooks => self.hooks.push(sent.wall),
+            Mode::Bare => self.bare.push(sent.wall),
+        }
+        match (sent.verified.as_str(), sent.by.as_str()) {
+            ("confirmed", "event") => self.by_event += 1,
+            ("confirmed", "box") => self.by_box += 1,
+            _ => self.unproved += 1,
+        }
+    }
+
+    pub(crate) fn by_hand(&mut self, wall: Duration) {
+        self.by_hand.push(wall);
+    }
+
+    pub(crate) fn by_itself(&mut self, wall: Duration) {
+        self.by_itself.push(wall);
+    }
+
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::from("| measured | times | p50 | p95 | goal (p50) | |\n|---|---|---|---|---|---|\n");
+        let mut row = |name: &str, times: &[Duration], goal: bool| {
+            let (p50, p95) = (percentile(times, 50), percentile(times, 95));
+            let met = match goal {
+                true if p50 <= GOAL => "400 ms | met",
+                true => "400 ms | **missed**",
+                false => " | ",
+            };
+            let _ = writeln!(table, "| {name} | {} | {} | {} | {met} |", times.len(), ms(p50), ms(p95));
+        };
+        row("`agtmux send`, with hooks", &self.hooks, true);
+        row("`agtmux send`, without", &self.bare, true);
+        row("by hand: paste, 500 ms, Enter; no proof", &self.by_hand, false);
+        row("the agent itself: from Enter to the model", &self.by_itself, false);
+        let Self { by_event, by_box, unproved, .. } = self;
+        let _ = writeln!(
+            table,
+            "\nOf all sends {by_event} were proved by the agent's own event, {by_box} by its input box, {unproved} not."
+        );
+        table
+    }
+
+    pub(crate) fn write(&self) {
+        std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
+        eprintln!("written to docs/benchmarks-send.md");
+    }
+}
+
+fn percentile(of: &[Duration], percent: usize) -> Duration {
+    let mut sorted = of.to_vec();
+    sorted.sort();
+    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.0} ms", time.as_secs_f64() * 1000.0)
+}

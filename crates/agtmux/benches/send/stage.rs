@@ -1,0 +1,119 @@
+//! The agent, and the three ways to give it a text.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::agents::{self, Agent, Launch};
+use crate::install::install;
+use crate::options::Size;
+use crate::room::{Plan, Room};
+use crate::until;
+use crate::words::{Mode, Scene, Shown};
+
+const SOON: Duration = Duration::from_secs(45);
+
+fn claude() -> &'static dyn Agent {
+    agents::ALL[0]
+}
+
+/// Where its program is, or why there is none.
+pub(crate) fn programs() -> Result<Vec<PathBuf>, String> {
+    let (package, version) = claude().package();
+    install(claude().registry(), package, version).map(|installed| installed.programs)
+}
+
+/// A text of this size, unlike all others.
+pub(crate) fn text(kind: &str, n: usize, size: usize) -> String {
+    let mut text = format!("{kind} {n}:");
+    let mut line = text.len();
+    let mut word = n * 31 + kind.len();
+    while text.len() < size {
+        word = (word * 7919 + 13) % 99_991;
+        let next = format!("w{word}");
+        let blank = if line > 60 { '\n' } else { ' ' };
+        line = if line > 60 { 0 } else { line + next.len() + 1 };
+        text.push(blank);
+        text += &next;
+    }
+    text
+}
+
+pub(crate) struct Stage {
+    room: Room,
+}
+
+/// One send: how long the command took, and what it says of itself.
+pub(crate) struct Sent {
+    pub(crate) wall: Duration,
+    pub(crate) verified: String,
+    pub(crate) by: String,
+}
+
+impl Stage {
+    pub(crate) fn open(programs: &[PathBuf], mode: Mode) -> Self {
+        let agent = claude();
+        let room = Room::open(&Plan { agent, programs, mode, trusted: true, size: Size(120, 40), keeps: false });
+        room.launch(agent, &Launch::Plain);
+        let ready = agent.mark(Scene::Ready).expect("it has one");
+        until(SOON, || ready.holds(&room.look()).then_some(())).expect("it starts");
+        let stage = Self { room };
+        stage.rests();
+        stage
+    }
+
+    /// The command, as a script would use it.
+    pub(crate) fn send(&self, text: &str) -> Sent {
+        let mut command = self.room.agtmux();
+        command.args(["send", &self.room.pane, "--json", "--text", text]).stdin(Stdio::null());
+        let begun = Instant::now();
+        let output = command.output().expect("agtmux can be started");
+        let wall = begun.elapsed();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
+        self.arrives(text);
+        Sent { wall, verified: word("verified"), by: word("by") }
+    }
+
+    /// As people do it: a paste, a wait that is thought to be long enough, Enter. Nothing tells whether it was taken.
+    pub(crate) fn by_hand(&self, text: &str, wait: Duration) -> Duration {
+        let begun = Instant::now();
+        self.room.paste(text);
+        std::thread::sleep(wait);
+        self.room.press("Enter");
+        let wall = begun.elapsed();
+        self.arrives(text);
+        wall
+    }
+
+    /// From Enter to the moment in which the model is asked, which is after its own hook has run.
+    pub(crate) fn by_itself(&self, text: &str) -> Duration {
+        self.room.paste(text);
+        std::thread::sleep(Duration::from_millis(500));
+        let begun = Instant::now();
+        self.room.press("Enter");
+        self.arrives(text) - begun
+    }
+
+    /// When the model was asked; returns once the agent rests again.
+    fn arrives(&self, text: &str) -> Instant {
+        let is_it = |said: &[String]| said.iter().any(|part| part == text);
+        let found = until(SOON, || {
+            let request =
+                self.room.model.requests().into_iter().find(|request| !request.side && is_it(&request.said))?;
+            request.ended.map(|_| request.at)
+        });
+        self.rests();
+        found.expect("the text arrives as it was sent")
+    }
+
+    fn rests(&self) {
+        let shown = || self.room.watch.told().last().map(|told| told.shown);
+        let rests = || matches!(shown(), Some(Shown::Idle | Shown::Completed));
+        until(SOON, || rests().then_some(())).expect("it comes to rest");
+        // Not only agtmux must think so.
+        let at_work = |screen: &str| screen.contains("esc to interrupt");
+        until(SOON, || (!at_work(&self.room.look().screen)).then_some(())).expect("it comes to rest");
+    }
+}

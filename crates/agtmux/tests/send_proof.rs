@@ -1,0 +1,116 @@
+//! What is said of a text that was not taken, and what is not done then.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use agtmux_testkit::{TmuxServer, World, wait_for, wait_until};
+use serde_json::Value;
+
+const SOON: Duration = Duration::from_secs(20);
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/wedged.sh");
+/// The tests may themselves be run by an agent.
+const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n";
+const REFUSED: i32 = 5;
+
+/// One agent with a fault, below a shell.
+struct Stage {
+    notes: PathBuf,
+    pane: String,
+    server: TmuxServer,
+    world: World,
+}
+
+impl Stage {
+    fn with(fault: &str) -> Self {
+        let world = World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"));
+        fs::create_dir_all(world.config_file().parent().expect("a directory")).expect("the world is writable");
+        fs::write(world.config_file(), SETTINGS).expect("the world is writable");
+        let notes = world.home().join("notes");
+        fs::create_dir(&notes).expect("the world is writable");
+        let server = world.tmux("default");
+        let claude = world.shell_named("claude").display().to_string();
+        let pane = server.new_session("work", "PS1='sh$ ' exec sh -i");
+        let command = format!("{claude} {SCRIPT} {} {fault}", notes.display());
+        server.run(&["send-keys", "-t", &pane, &command, "Enter"]);
+        let stage = Self { notes, pane, server, world };
+        wait_for("the agent to be seen at rest", SOON, || {
+            let listed = stage.agtmux(&["list", "panes", "--json"]);
+            let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
+            let rests = |item: &Value| item["agent_type"] == "claude" && item["state"] == "idle";
+            let found = listed["items"].as_array().is_some_and(|items| items.iter().any(rests));
+            if found { Ok(()) } else { Err(listed.to_string()) }
+        });
+        stage
+    }
+
+    fn agtmux(&self, args: &[&str]) -> Output {
+        self.world.agtmux().args(args).output().expect("agtmux can be started")
+    }
+
+    fn send(&self, args: &[&str]) -> Output {
+        self.agtmux(&[&["send", &self.pane], args].concat())
+    }
+
+    /// All that the agent has read.
+    fn read(&self) -> String {
+        read(&self.notes.join("read"))
+    }
+
+    fn screen(&self) -> String {
+        self.server.run(&["capture-pane", "-p", "-t", &self.pane])
+    }
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+#[track_caller]
+fn assert_failed(output: &Output, why: &str) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(REFUSED), "{told}");
+    assert!(told.contains(why), "{told}");
+}
+
+#[test]
+fn a_text_that_stays_in_the_box_was_not_taken() {
+    let stage = Stage::with("stuck");
+    assert_failed(&stage.send(&["--text", "some text"]), "was not taken after 4 times Enter");
+    assert!(stage.screen().contains("❯ some text"), "{}", stage.screen());
+    // Typed once, however often Enter is pressed.
+    assert_eq!(stage.read(), format!("\u{1b}[200~some text\u{1b}[201~{}", "\r".repeat(4)));
+    assert_failed(&stage.send(&["--text", "some text"]), "text in its input box that nobody has sent");
+    assert_eq!(stage.read().matches("some text").count(), 1);
+    // What the message says to try is possible.
+    assert!(stage.send(&["--key", "Enter"]).status.success());
+    wait_until("another Enter", SOON, || stage.read().matches('\r').count() == 5);
+}
+
+#[test]
+fn a_text_that_never_shows_is_not_followed_by_enter() {
+    let stage = Stage::with("deaf");
+    assert_failed(&stage.send(&["--text", "some text"]), "does not show in the input box; Enter was not pressed");
+    assert_eq!(stage.read(), "\u{1b}[200~some text\u{1b}[201~");
+}
+
+#[test]
+fn a_suggestion_that_keeps_enter_from_sending_is_put_away_once() {
+    let stage = Stage::with("suggests");
+    let output = stage.send(&["--text", "some text", "--json"]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("\"confirmed\"") && told.contains("\"attempts\":2"), "{told}");
+    assert_eq!(stage.read(), "\u{1b}[200~some text\u{1b}[201~\r\u{1b}\r");
+}
+
+#[test]
+fn what_an_agent_left_behind_when_it_ended_is_no_command_for_its_shell() {
+    let stage = Stage::with("dies");
+    let made = stage.world.home().join("made");
+    let output = stage.send(&["--text", &format!(" touch {}", made.display())]);
+    assert_failed(&output, "the agent ended before Enter was pressed");
+    // It waits on the shell's line, and nobody has pressed Enter.
+    wait_until("the shell", SOON, || stage.screen().matches("sh$").count() == 1);
+    assert!(!made.exists(), "it was run");
+}

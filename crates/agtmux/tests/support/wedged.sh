@@ -1,0 +1,34 @@
+# A stand-in for an agent that does not do what is expected. It draws the input box of one, and notes all that it reads in
+# $1/read. $2 says what is wrong with it.
+dir=$1
+fault=$2
+stty raw -echo
+cr=$(printf '\r')
+escape=$(printf '\033')
+rule='────────────────────────────────────────'
+box=''
+ghost=''
+
+draw() {
+    printf '\033[2J\033[H❯ earlier\r\n\r\n● Done.\r\n\r\n%s\r\n❯ %s\033[2m%s\033[0m\r\n%s\r\n  ? for shortcuts\r\n' \
+        "$rule" "$box" "$ghost" "$rule"
+}
+
+printf '\033[?2004h'
+bytes=65536
+# What it does not read before it ends, its shell does.
+[ "$fault" = dies ] && bytes=1 && printf '\033[?2004l'
+draw
+: >"$dir/read"
+while dd bs=$bytes count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
+    cat "$dir/chunk" >>"$dir/read"
+    case $fault:$(cat "$dir/chunk") in
+    stuck:"$cr" | deaf:* | suggests:"$cr") ;;
+    suggests:"$escape") ghost='' fault=none ;;
+    dies:*) stty sane; exit 0 ;;
+    *:"$cr") box='' ;;
+    suggests:*) box='some text' ghost=' that goes on' ;;
+    *) box='some text' ;;
+    esac
+    draw
+done
