@@ -233,7 +233,9 @@ fn what_is_meant_for_an_agent_is_not_a_command_for_its_shell() {
     let answer = std::thread::scope(|scope| {
         let pressing = scope.spawn(|| stage.post("send", &keys));
         wait_until("the first key", SOON, || agent.read() == b"r");
-        // What it has started would read on in its place.
+        // What it has started would read on in its place, and it shall start nothing more.
+        process::signal(program, Signal::STOP);
+        wait_until("it to stop", SOON, || process::is_stopped(program));
         for pid in [vec![program], process::descendants(program)].concat() {
             process::signal(pid, Signal::KILL);
         }
