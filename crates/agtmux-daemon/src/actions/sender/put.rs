@@ -15,7 +15,7 @@ use crate::actions::look::Look;
 
 /// A large paste takes this long at the most to stand in the box.
 const PASTED_WITHIN: Duration = Duration::from_secs(6);
-/// An agent that is busy with itself, and has not even read it, gets longer.
+/// An agent that is busy with itself, and has not even read it, or has drawn nothing since, gets longer.
 const READ_WITHIN: Duration = Duration::from_secs(20);
 /// What is drawn must stay so for this long, unless its agent needs more: a look may come in the middle of a drawing, and an
 /// Enter that follows too soon may be taken for a part of the paste.
@@ -78,10 +78,11 @@ impl Sender<'_> {
         };
         let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
         let holds_still = self.settles(&agent_type);
-        let (mut last, mut since) = (None, begun);
+        let (mut last, mut since, mut drawn) = (None, begun, None);
         loop {
-            let late = self.is_late(begun);
             let (typed, look) = self.seen(&agent_type).await?;
+            let first = drawn.get_or_insert_with(|| look.raw.clone());
+            let late = self.is_late(begun, *first != look.raw);
             if last.as_ref() != Some(&typed) {
                 (last, since) = (Some(typed.clone()), Instant::now());
             }
@@ -105,9 +106,9 @@ impl Sender<'_> {
         own.map_or(HOLDS_STILL, |own| Duration::from_millis(own).clamp(HOLDS_STILL, LONGEST_AFTER_PASTE))
     }
 
-    fn is_late(&self, begun: Instant) -> bool {
+    fn is_late(&self, begun: Instant, draws: bool) -> bool {
         let waited = begun.elapsed();
-        waited >= READ_WITHIN || (waited >= PASTED_WITHIN && !self.is_unread())
+        waited >= READ_WITHIN || (waited >= PASTED_WITHIN && draws && !self.is_unread())
     }
 
     /// Whether the program has not even read what was typed.
