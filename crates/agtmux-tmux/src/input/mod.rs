@@ -23,6 +23,8 @@ pub struct PaneGuard {
 pub enum Typing<'a> {
     /// As one paste, bracketed where the program asked for that. Newlines stay what they are.
     Paste(&'a str),
+    /// As one paste, and the bytes as they are: whoever gives them has put brackets around them.
+    Bracketed(&'a str),
     /// Byte by byte, as if typed.
     Text(&'a str),
     Keys(&'a [Key]),
@@ -89,9 +91,10 @@ pub(crate) fn calls<'a>(framing: &Framing, guard: PaneGuard, typing: Typing<'a>)
         buffer: None,
     };
     match typing {
-        Typing::Paste(text) => {
+        Typing::Paste(text) | Typing::Bracketed(text) => {
+            let brackets = if matches!(typing, Typing::Paste(_)) { "-p " } else { "" };
             let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
-            let paste = format!("paste-buffer -p -r -d -b {buffer} -t {target}");
+            let paste = format!("paste-buffer {brackets}-r -d -b {buffer} -t {target}");
             let load = Command::new("load-buffer").arg("-b").arg(&buffer).arg("-");
             let commands =
                 vec![load, guarded(framing, guard, typing, &paste, &format!("delete-buffer -b {buffer} ; "))];

@@ -41,7 +41,18 @@ impl Standing {
 
 impl Sender<'_> {
     pub(super) async fn put_text(&self, text: &str) -> Result<(), Failure> {
-        self.put(Typing::Paste(text)).await
+        match self.knows_brackets() {
+            // tmux puts brackets around it only once the agent has asked for them; without, each line would be a prompt, and
+            // some agents are busy with each character.
+            true => self.put(Typing::Bracketed(&format!("\u{1b}[200~{text}\u{1b}[201~"))).await,
+            false => self.put(Typing::Paste(text)).await,
+        }
+    }
+
+    fn knows_brackets(&self) -> bool {
+        let registry = self.scene.actions.0.discovery.registry();
+        let rules = self.boxed().and_then(|agent_type| registry.typing(&agent_type).cloned());
+        rules.is_some_and(|rules| rules.knows_brackets)
     }
 
     pub(in crate::actions) async fn press(&self, keys: &[Key]) -> Result<(), Failure> {
