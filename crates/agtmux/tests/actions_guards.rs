@@ -126,6 +126,8 @@ fn guards_that_hold_let_it_through() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
     let seen = stage.snapshot("claude");
+    let time = |field: &str| seen[field].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time");
+    assert_eq!(time("expires_at").duration_since(time("observed_at")).as_secs(), 30);
     let guards =
         json!({"text": HELLO, "if_state": "idle", "if_runtime": agent.runtime, "if_updated_within_ms": 3_600_000});
     assert_done(&stage.post("send", &Stage::on(&seen, &agent.runtime, &guards)));
@@ -231,7 +233,9 @@ fn what_is_meant_for_an_agent_is_not_a_command_for_its_shell() {
     let answer = std::thread::scope(|scope| {
         let pressing = scope.spawn(|| stage.post("send", &keys));
         wait_until("the first key", SOON, || agent.read() == b"r");
-        // What it has started would read on in its place.
+        // What it has started would read on in its place, and it shall start nothing more.
+        process::signal(program, Signal::STOP);
+        wait_until("it to stop", SOON, || process::is_stopped(program));
         for pid in [vec![program], process::descendants(program)].concat() {
             process::signal(pid, Signal::KILL);
         }

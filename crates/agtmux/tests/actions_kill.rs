@@ -136,6 +136,23 @@ fn nobody_is_ended_unless_somebody_says_yes() {
     assert_eq!((&killed[0]["what"], &killed[0]["status"]), (&json!("signal KILL"), &json!("done")));
 }
 
+/// Somebody waits for a box that never shows what was typed. An interrupt would be typed, and has to wait; a signal is not.
+#[test]
+fn an_agent_that_hangs_is_ended_while_somebody_waits_for_it() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    agent.draws("deaf");
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| stage.send(&agent.pane, "nobody hears this"));
+        wait_until("the text to be typed", SOON, || !agent.read().is_empty());
+        let done = assert_done(&stage.post("kill", &json!({"ref": agent.runtime, "signal": "KILL"})));
+        assert_eq!(done["ended"], true);
+        assert!(!sending.is_finished() || sending.join().expect("answered").status != 200);
+    });
+    let send = stage.audit().into_iter().find(|record| record["kind"] == "send").expect("written down");
+    assert_eq!((&send["status"], &send["code"]), (&json!("failed"), &json!("E_RUNTIME_STALE")), "{send}");
+}
+
 #[test]
 fn yes_needs_no_terminal() {
     let stage = Stage::new("");

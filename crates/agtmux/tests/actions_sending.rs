@@ -100,6 +100,8 @@ fn what_was_begun_when_the_daemon_was_killed_is_not_known_to_be_done() {
 #[test]
 fn a_daemon_that_is_killed_among_senders_loses_and_repeats_nothing() {
     let stage = Stage::new("");
+    // A server without a pane ends, and takes its time.
+    stage.server.new_session("keeper", "cat");
     for round in 0..if soak() { 20 } else { 1 } {
         let agents: Vec<Agent> = (0..4).map(|n| stage.agent(&format!("round-{round}-{n}"))).collect();
         let body = |client: usize, n: usize| {

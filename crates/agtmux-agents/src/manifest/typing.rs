@@ -9,6 +9,12 @@ pub struct TypingRules {
     /// One Escape leaves alone what was typed, while the agent rests. Two may not.
     #[serde(default)]
     pub escape_keeps: bool,
+    /// It knows the brackets around a paste also before it has asked for them, as when it has just been started.
+    #[serde(default)]
+    pub knows_brackets: bool,
+    /// What was sent stays where it was typed until something else is printed: that it is seen there tells nothing.
+    #[serde(default)]
+    pub leaves_text: bool,
     /// So long after a paste is drawn, Enter is still taken for a part of it.
     pub settle_ms: Option<u64>,
 }

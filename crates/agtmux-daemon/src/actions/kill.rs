@@ -9,7 +9,7 @@ use agtmux_tmux::platform::{self, Process};
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
-use super::perform::{Request, content};
+use super::perform::{Order, Request, content};
 use super::{Actions, Asker, Failure, Scene, guards};
 
 /// How long it is watched for its end.
@@ -27,7 +27,9 @@ impl Actions {
             text: None,
             content,
         };
-        self.perform(request, async |scene| kill(scene, action.signal).await).await
+        // A signal is not typed: who sends it need not wait until those have finished who talk to a program that hangs.
+        let order = if action.signal == KillSignal::Int { Order::InTurn } else { Order::AtOnce };
+        self.perform_in(order, request, async |scene| kill(scene, action.signal).await).await
     }
 }
 

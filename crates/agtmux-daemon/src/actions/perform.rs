@@ -33,6 +33,13 @@ pub(super) struct Request<'a> {
     pub(super) content: String,
 }
 
+/// Whether it waits for others who type into the same pane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    InTurn,
+    AtOnce,
+}
+
 /// Where an action is done. Whatever is typed goes through its guard.
 pub(super) struct Scene<'a> {
     pub(super) actions: &'a Actions,
@@ -84,9 +91,20 @@ impl Scene<'_> {
 }
 
 impl Actions {
-    /// Does it once, if everything is as the caller thinks, and keeps what came of it.
+    /// Does it once, if everything is as the caller thinks, and keeps what came of it. Whoever types waits for the others who
+    /// type into the same pane.
     pub(super) async fn perform<T: Serialize + DeserializeOwned>(
         &self,
+        request: Request<'_>,
+        act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
+    ) -> Result<ActionOutcome<T>, ApiError> {
+        let order = if request.kind.is_mutating() { Order::InTurn } else { Order::AtOnce };
+        self.perform_in(order, request, act).await
+    }
+
+    pub(super) async fn perform_in<T: Serialize + DeserializeOwned>(
+        &self,
+        order: Order,
         request: Request<'_>,
         act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
     ) -> Result<ActionOutcome<T>, ApiError> {
@@ -98,7 +116,7 @@ impl Actions {
         };
         let outcome = match self.earlier(&request).await {
             Ok(Some(earlier)) => return earlier,
-            Ok(None) => match self.prepare(&request, &mut record).await {
+            Ok(None) => match self.prepare(order, &request, &mut record).await {
                 Ok((scene, snapshot, _lock)) => {
                     let done = act(&scene).await;
                     done.map(|report| outcome(&record, &snapshot, started, report))
@@ -146,6 +164,7 @@ impl Actions {
     /// Everything up to the moment in which it is done. The lock is held from here on.
     async fn prepare(
         &self,
+        order: Order,
         request: &Request<'_>,
         record: &mut ActionRecord,
     ) -> Result<(Scene<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
@@ -157,9 +176,9 @@ impl Actions {
         let first = self.0.engine.locate(reference.clone()).await?;
         note_place(record, &first);
         // From here on nobody else types into it; what was found before has to be so still.
-        let lock = match kind.is_mutating() {
-            true => Some(self.0.panes.take(lock_name(&first)).await),
-            false => None,
+        let lock = match order {
+            Order::InTurn => Some(self.0.panes.take(lock_name(&first)).await),
+            Order::AtOnce => None,
         };
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();

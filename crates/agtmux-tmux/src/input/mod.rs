@@ -28,6 +28,8 @@ pub struct PaneGuard {
 pub enum Typing<'a> {
     /// As one paste, bracketed where the program asked for that. Newlines stay what they are.
     Paste(&'a str),
+    /// As one paste, and the bytes as they are: whoever gives them has put brackets around them.
+    Bracketed(&'a str),
     /// Byte by byte, as if typed.
     Text(&'a str),
     Keys(&'a [Key]),
@@ -94,9 +96,10 @@ pub(crate) struct Step<'a> {
 pub(crate) fn steps<'a>(pane: u32, typing: Typing<'a>) -> Vec<Step<'a>> {
     let plain = |doing: String| Step { doing, paste: None, leaves_mode: false };
     match typing {
-        Typing::Paste(text) => {
+        Typing::Paste(text) | Typing::Bracketed(text) => {
+            let brackets = if matches!(typing, Typing::Paste(_)) { "-p " } else { "" };
             let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
-            let doing = format!("paste-buffer -p -r -d -b {buffer} -t %{pane}");
+            let doing = format!("paste-buffer {brackets}-r -d -b {buffer} -t %{pane}");
             vec![Step { paste: Some((buffer, text.as_bytes())), ..plain(doing) }]
         }
         Typing::Text(text) => text

@@ -8,10 +8,12 @@ escape=$(printf '\033')
 rule='────────────────────────────────────────'
 box=''
 ghost=''
+times=0
 
 draw() {
-    printf '\033[2J\033[H❯ earlier\r\n\r\n● Done.\r\n\r\n%s\r\n❯ %s\033[2m%s\033[0m\r\n%s\r\n  ? for shortcuts\r\n' \
-        "$rule" "$box" "$ghost" "$rule"
+    times=$((times + 1))
+    printf '\033[2J\033[H❯ earlier\r\n\r\n● Done %s.\r\n\r\n%s\r\n❯ %s\033[2m%s\033[0m\r\n%s\r\n  ? for shortcuts\r\n' \
+        "$times" "$rule" "$box" "$ghost" "$rule"
 }
 
 printf '\033[?2004h'

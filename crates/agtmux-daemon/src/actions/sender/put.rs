@@ -15,7 +15,7 @@ use crate::actions::look::Look;
 
 /// A large paste takes this long at the most to stand in the box.
 const PASTED_WITHIN: Duration = Duration::from_secs(6);
-/// An agent that is busy with itself, and has not even read it, gets longer.
+/// An agent that is busy with itself, and has not even read it, or has drawn nothing since, gets longer.
 const READ_WITHIN: Duration = Duration::from_secs(20);
 /// What is drawn must stay so for this long, unless its agent needs more: a look may come in the middle of a drawing, and an
 /// Enter that follows too soon may be taken for a part of the paste.
@@ -42,7 +42,18 @@ impl Standing {
 impl Sender<'_> {
     pub(super) async fn put_text(&self, text: &str) -> Result<(), Failure> {
         self.refuse_to_cut(text)?;
-        self.scene.types(Typing::Paste(text)).await
+        match self.knows_brackets() {
+            // tmux puts brackets around it only once the agent has asked for them; without, each line would be a prompt, and
+            // some agents are busy with each character.
+            true => self.scene.types(Typing::Bracketed(&format!("\u{1b}[200~{text}\u{1b}[201~"))).await,
+            false => self.scene.types(Typing::Paste(text)).await,
+        }
+    }
+
+    fn knows_brackets(&self) -> bool {
+        let registry = self.scene.actions.0.discovery.registry();
+        let rules = self.boxed().and_then(|agent_type| registry.typing(&agent_type).cloned());
+        rules.is_some_and(|rules| rules.knows_brackets)
     }
 
     /// The same, with the time that it takes to be digested.
@@ -86,10 +97,11 @@ impl Sender<'_> {
         };
         let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
         let holds_still = self.settles(&agent_type);
-        let (mut last, mut since) = (None, begun);
+        let (mut last, mut since, mut drawn) = (None, begun, None);
         loop {
-            let late = self.is_late(begun);
             let (typed, look) = self.seen(&agent_type).await?;
+            let first = drawn.get_or_insert_with(|| look.raw.clone());
+            let late = self.is_late(begun, *first != look.raw);
             if last.as_ref() != Some(&typed) {
                 (last, since) = (Some(typed.clone()), Instant::now());
             }
@@ -113,9 +125,9 @@ impl Sender<'_> {
         own.map_or(HOLDS_STILL, |own| Duration::from_millis(own).clamp(HOLDS_STILL, LONGEST_AFTER_PASTE))
     }
 
-    fn is_late(&self, begun: Instant) -> bool {
+    fn is_late(&self, begun: Instant, draws: bool) -> bool {
         let waited = begun.elapsed();
-        waited >= READ_WITHIN || (waited >= PASTED_WITHIN && !self.is_unread())
+        waited >= READ_WITHIN || (waited >= PASTED_WITHIN && draws && !self.is_unread())
     }
 
     /// Whether the program has not even read what was typed.

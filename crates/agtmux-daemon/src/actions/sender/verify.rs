@@ -26,8 +26,10 @@ const SOONEST: Duration = Duration::from_millis(20);
 const RAREST: Duration = Duration::from_millis(160);
 /// Once the box is empty, an agent that tells by itself gets this long to say so.
 const SAYS_SO_WITHIN: Duration = Duration::from_millis(400);
-/// A command that is not known may be taken out of the box and put back.
+/// A command that is not known may be taken out of the box, answered and put back: it counts from the answer. One that is
+/// answered by nothing at all gets the longer time.
 const COMMAND_PUT_BACK: Duration = Duration::from_millis(600);
+const COMMAND_UNANSWERED: Duration = Duration::from_secs(2);
 /// An agent's word is as good as all of its text.
 const COMPARED: usize = 256;
 
@@ -86,7 +88,6 @@ impl<'a> Witness<'a> {
         let begun = Instant::now();
         let registry = self.sender.scene.actions.0.discovery.registry();
         let (mut pause, mut taken_since) = (SOONEST, None);
-        let long_enough = if self.is_command() { COMMAND_PUT_BACK } else { SOONEST };
         loop {
             if self.hears_by(Instant::now() + pause).await {
                 return Ok(Finding::Taken(VerifiedBy::Event));
@@ -94,9 +95,15 @@ impl<'a> Witness<'a> {
             pause = (pause * 2).min(RAREST);
             let look = self.sender.scene.look().await?;
             let sight = self.judge(&registry, agent_type, &look, standing);
+            let answered = self.is_answered(&registry, agent_type, &look, standing);
             if sight != Sight::Taken {
                 taken_since = None;
             }
+            let long_enough = match (self.is_command(), answered) {
+                (false, _) => SOONEST,
+                (true, true) => COMMAND_PUT_BACK,
+                (true, false) => COMMAND_UNANSWERED,
+            };
             // More than once, because a look may come in the middle of a drawing.
             if sight == Sight::Taken && taken_since.is_some_and(|since: Instant| since.elapsed() >= long_enough) {
                 let says_so = self.tells() && self.hears_by(Instant::now() + SAYS_SO_WITHIN).await;
@@ -117,9 +124,7 @@ impl<'a> Witness<'a> {
                         return Ok(Finding::Unread);
                     }
                 }
-                Sight::StillThere if self.is_answered(&registry, agent_type, &look, standing) => {
-                    return Ok(Finding::Answered);
-                }
+                Sight::StillThere if answered => return Ok(Finding::Answered),
                 Sight::StillThere => return Ok(Finding::Kept),
                 _ if waited < SHOWS_BOX_WITHIN => {}
                 _ => return Ok(Finding::Unclear(if changed { VerifiedBy::Change } else { VerifiedBy::Nothing })),
@@ -148,12 +153,16 @@ impl<'a> Witness<'a> {
 
     fn judge(&self, registry: &Registry, agent_type: &str, look: &Look, standing: &Standing) -> Sight {
         match registry.typed(agent_type, &look.screen) {
-            Some(typed) => match standing {
-                Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
-                // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
-                Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
-                Standing::Unseen(_) => Sight::StillThere,
-            },
+            Some(typed) => {
+                let sight = match standing {
+                    Standing::InBox(stood, _) => compare(&typed, stood, self.snippet.as_deref()),
+                    // It was not seen, so that it is not seen now tells less. An empty box has nothing of it.
+                    Standing::Unseen(_) if typed.is_empty() => Sight::Taken,
+                    Standing::Unseen(_) => Sight::StillThere,
+                };
+                let leaves = registry.typing(agent_type).is_some_and(|typing| typing.leaves_text);
+                if leaves && sight == Sight::StillThere { Sight::Unclear } else { sight }
+            }
             // It works now, or asks something: it took what was typed. One that worked already may ask for something else, and
             // keep the text behind the dialog.
             None if self.rested() && is_busy(&look.reading(registry, agent_type)) => Sight::Taken,
@@ -161,12 +170,13 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// Whether the agent did something with it, other than taking it: it may not know a command of that name. It would
-    /// only say so again.
+    /// Whether the agent has named the command that it was given. If the text stands in the box then, it does not know
+    /// such a command, and would only say so again.
     fn is_answered(&self, registry: &Registry, agent_type: &str, look: &Look, standing: &Standing) -> bool {
         let before = registry.transcript(agent_type, &standing.look().screen);
         let now = registry.transcript(agent_type, &look.screen);
-        self.is_command() && now.iter().any(|row| !before.contains(row))
+        let command = self.text.split_whitespace().next().unwrap_or_default();
+        self.is_command() && now.iter().any(|row| row.contains(command) && !before.contains(row))
     }
 
     fn is_command(&self) -> bool {

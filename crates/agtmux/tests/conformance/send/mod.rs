@@ -15,7 +15,7 @@ use texts::ROUND;
 /// A fresh session after so many.
 const SESSION: usize = 20;
 
-/// The whole of it takes half an hour for each agent.
+/// The whole of it takes three to six minutes for each agent.
 fn is_soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
@@ -38,7 +38,8 @@ fn check(agent: &str, mode: Mode, numbers: std::ops::Range<usize>) {
     assert!(tally.faults.is_empty(), "{name}: {tally}\n{}", tally.faults.join("\n"));
     assert_eq!(tally.confirmed(), all.len(), "{name}: {tally}");
     if mode == Mode::Hooks {
-        let tells = agent.name() != "opencode";
+        // Others have no such event, or are slow to tell.
+        let tells = matches!(agent.name(), "claude" | "codex" | "gemini");
         assert!(
             !tells || tally.confirmed_by_event() * 2 > all.len(),
             "the agent's own word comes first: {name}: {tally}"

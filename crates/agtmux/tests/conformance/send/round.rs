@@ -14,7 +14,6 @@ use crate::agents::{Agent, Launch};
 use crate::drive::{Driver, Lost};
 use crate::options::Size;
 use crate::room::{Plan, Room};
-use crate::run::say;
 use crate::until;
 use crate::words::{Mode, Scene, Shown};
 
@@ -73,15 +72,6 @@ impl Round<'_> {
         }
         let said = send(room, &sample.text)?;
         tally.count(&said);
-        say(&format!(
-            "  {} {:?}: {} {} {} {}",
-            sample.text.len(),
-            start(&sample.text),
-            said["verified"],
-            said["by"],
-            said["attempts"],
-            said["latency_ms"]
-        ));
         if self.agent.name() == "aider" && sample.kind == Kind::Bang {
             self.declines(room)?;
         }
@@ -101,22 +91,33 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Codex says that it knows no such command, and leaves it in its box.
+    /// Codex says that it knows no such command, and may leave it in its box.
     fn keeps_commands(&self) -> bool {
         self.agent.name() == "codex"
     }
 
-    /// It was not taken, and that is what is said. Enter was pressed once: it would only say so again.
+    /// Whether it stands there still is what is said. Enter was pressed once: it would only say so again.
     fn is_kept(&self, room: &Room, sample: &Sample, tally: &mut Tally) -> Result<(), String> {
-        match send(room, &sample.text) {
-            Err(told) if told.contains("left the text in its input box") => tally.kept += 1,
+        let stood = match send(room, &sample.text) {
+            Err(told) if told.contains("left the text in its input box") => {
+                tally.kept += 1;
+                1
+            }
             Err(told) => return Err(told),
-            Ok(said) => return Err(format!("it was not taken, but the answer was {said}")),
-        }
+            Ok(said) => {
+                tally.count(&said);
+                0
+            }
+        };
         let screen = room.look().screen;
-        let (times, stands) = (screen.matches("Unrecognized command").count(), screen.matches(&sample.text).count());
-        if (times, stands) != (1, 1) {
-            return Err(format!("it said so {times} times, and {stands} stand in the box"));
+        let command = sample.text.split(' ').next().unwrap_or_default();
+        let times = screen.matches(&format!("Unrecognized command '{command}'")).count();
+        let stands = screen.matches(&sample.text).count();
+        if (times, stands) != (1, stood) {
+            return Err(format!("it said so {times} times, and {stands} stand in the box where {stood} should"));
+        }
+        if stood == 0 {
+            return Ok(());
         }
         let cleared = room.agtmux().args(["send", &room.pane, "--key", "C-c"]).output();
         if !cleared.is_ok_and(|output| output.status.success()) {
