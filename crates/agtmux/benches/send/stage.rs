@@ -79,7 +79,7 @@ impl Stage {
     /// As people do it: a paste, a wait that is thought to be long enough, Enter. Nothing tells whether it was taken.
     pub(crate) fn by_hand(&self, text: &str, wait: Duration) -> Duration {
         let begun = Instant::now();
-        self.room.paste(text);
+        self.paste(text);
         std::thread::sleep(wait);
         self.room.press("Enter");
         let wall = begun.elapsed();
@@ -89,11 +89,19 @@ impl Stage {
 
     /// From Enter to the moment in which the model is asked, which is after its own hook has run.
     pub(crate) fn by_itself(&self, text: &str) -> Duration {
-        self.room.paste(text);
+        self.paste(text);
         std::thread::sleep(Duration::from_millis(500));
         let begun = Instant::now();
         self.room.press("Enter");
         self.arrives(text) - begun
+    }
+
+    /// Through a file: what is large is no argument.
+    fn paste(&self, text: &str) {
+        let file = self.room.place.home.join("typed");
+        std::fs::write(&file, text).expect("the world is writable");
+        self.room.server.run(&["load-buffer", "-b", "typed", &file.to_string_lossy()]);
+        self.room.server.run(&["paste-buffer", "-p", "-r", "-d", "-b", "typed", "-t", &self.room.pane]);
     }
 
     /// When the model was asked; returns once the agent rests again.

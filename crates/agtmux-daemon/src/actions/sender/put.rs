@@ -13,10 +13,9 @@ use super::{LOOK_EVERY, Sender};
 use crate::actions::Failure;
 use crate::actions::look::Look;
 
-/// A large paste takes this long at the most to stand in the box.
-const PASTED_WITHIN: Duration = Duration::from_secs(6);
-/// An agent that is busy with itself, and has not even read it, or has drawn nothing since, gets longer.
-const READ_WITHIN: Duration = Duration::from_secs(20);
+/// A paste takes this long at the most to stand in the box. Some agents are busy with themselves for many seconds after a
+/// large text; giving up earlier would leave it to be taken for a part of the next one.
+const PASTED_WITHIN: Duration = Duration::from_secs(20);
 /// What is drawn must stay so for this long, unless its agent needs more: a look may come in the middle of a drawing, and an
 /// Enter that follows too soon may be taken for a part of the paste.
 const HOLDS_STILL: Duration = Duration::from_millis(60);
@@ -97,11 +96,10 @@ impl Sender<'_> {
         };
         let shortest = Duration::from_millis(self.bridge.text_enter_delay_ms).min(waits);
         let holds_still = self.settles(&agent_type);
-        let (mut last, mut since, mut drawn) = (None, begun, None);
+        let (mut last, mut since) = (None, begun);
         loop {
             let (typed, look) = self.seen(&agent_type).await?;
-            let first = drawn.get_or_insert_with(|| look.raw.clone());
-            let late = self.is_late(begun, *first != look.raw);
+            let late = begun.elapsed() >= PASTED_WITHIN;
             if last.as_ref() != Some(&typed) {
                 (last, since) = (Some(typed.clone()), Instant::now());
             }
@@ -123,11 +121,6 @@ impl Sender<'_> {
         let registry = self.scene.actions.0.discovery.registry();
         let own = registry.typing(agent_type).and_then(|typing| typing.settle_ms);
         own.map_or(HOLDS_STILL, |own| Duration::from_millis(own).clamp(HOLDS_STILL, LONGEST_AFTER_PASTE))
-    }
-
-    fn is_late(&self, begun: Instant, draws: bool) -> bool {
-        let waited = begun.elapsed();
-        waited >= READ_WITHIN || (waited >= PASTED_WITHIN && draws && !self.is_unread())
     }
 
     /// Whether the program has not even read what was typed.
