@@ -52,7 +52,7 @@ impl Reader {
     #[track_caller]
     fn refuses(&self, guard: PaneGuard, why: Refused) {
         let interrupt = [Key::Named("C-c".into())];
-        for typing in [Typing::Paste("pasted"), Typing::Text("typed"), Typing::Keys(&interrupt)] {
+        for typing in [Typing::Paste("pasted"), Typing::Keys(&interrupt)] {
             assert_eq!(self.types(guard, typing, PATIENT), Err(TypeError::Refused(why)), "{typing:?}");
         }
         assert_eq!(self.server.run(&["list-buffers", "-F", "#{buffer_name}"]), "", "a buffer was left behind");
@@ -75,11 +75,11 @@ fn a_pane_that_is_meant_gets_every_byte_and_no_buffer_is_left() {
     let before = reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]);
     let text = "two\nlines; #(touch x) #{pane_id} $(x) `y` \\ ' \" 日本語 -x ;";
     let keys = [Key::Character(';'), Key::Character('é'), Key::enter()];
-    for typing in [Typing::Paste(text), Typing::Text(text), Typing::Keys(&keys), Typing::LeaveMode] {
+    for typing in [Typing::Paste(text), Typing::Keys(&keys), Typing::LeaveMode] {
         assert_eq!(reader.types(reader.guard(), typing, PATIENT), Ok(()), "{typing:?}");
     }
     assert_eq!(reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]), before);
-    reader.has_read(&format!("{text}{text};é\r"));
+    reader.has_read(&format!("{text};é\r"));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
     let stopped = reader.server.stop();
     let timeout = Duration::from_secs(1);
     let keys = [Key::Character('x'), Key::enter()];
-    for typing in [Typing::Keys(&keys), Typing::Text("typed late"), Typing::Paste("pasted late")] {
+    for typing in [Typing::Keys(&keys), Typing::Paste("pasted late")] {
         assert_eq!(reader.types(guard, typing, timeout), Err(TypeError::Tmux(TmuxError::Timeout(timeout))));
     }
     // The last of them may hold until the second in which it was given up is over.
@@ -153,7 +153,7 @@ fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
     reader.has_read("");
     wait_until("our buffer to be gone", SOON, || buffers() == before);
     // It is as good as before.
-    assert_eq!(reader.types(guard, Typing::Text("now"), PATIENT), Ok(()));
+    assert_eq!(reader.types(guard, Typing::Paste("now"), PATIENT), Ok(()));
     reader.has_read("|now");
     assert!(reader.world.dir().exists());
 }

@@ -47,7 +47,7 @@ impl Key {
     }
 }
 
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 3), |mut text, byte| {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x} ");

@@ -30,8 +30,6 @@ pub enum Typing<'a> {
     Paste(&'a str),
     /// As one paste, and the bytes as they are: whoever gives them has put brackets around them.
     Bracketed(&'a str),
-    /// Byte by byte, as if typed.
-    Text(&'a str),
     Keys(&'a [Key]),
     /// Nothing: the pane leaves copy mode, or whatever else takes its keys.
     LeaveMode,
@@ -78,9 +76,6 @@ const FIELDS: [&str; 7] = [
     "#{pane_input_off}",
 ];
 
-/// How many bytes go into one command. Each takes three in it, and tmux takes 16 KB.
-const BYTES_AT_ONCE: usize = 4000;
-
 /// The server's own time, in seconds.
 const NOW: &str = "#{T:#{l:%s}}";
 
@@ -102,11 +97,6 @@ pub(crate) fn steps<'a>(pane: u32, typing: Typing<'a>) -> Vec<Step<'a>> {
             let doing = format!("paste-buffer {brackets}-r -d -b {buffer} -t %{pane}");
             vec![Step { paste: Some((buffer, text.as_bytes())), ..plain(doing) }]
         }
-        Typing::Text(text) => text
-            .as_bytes()
-            .chunks(BYTES_AT_ONCE)
-            .map(|bytes| plain(format!("send-keys -H -t %{pane} {}", key::hexadecimal(bytes))))
-            .collect(),
         Typing::Keys(keys) => {
             keys.iter().map(|key| plain(format!("send-keys {} -t %{pane} {}", key.flags(), key.word()))).collect()
         }
@@ -232,12 +222,6 @@ mod tests {
         let framing = Framing::fixed("W");
         assert!(matches!(outcome(&framing, GUARD, b""), Err(TypeError::Tmux(_))));
         assert_eq!(outcome(&framing, GUARD, framing.record(DONE, &[]).as_bytes()), Ok(()));
-    }
-
-    #[test]
-    fn long_text_goes_in_parts() {
-        let text = "a".repeat(BYTES_AT_ONCE + 1);
-        assert_eq!(steps(GUARD.pane, Typing::Text(&text)).len(), 2);
     }
 
     #[test]

@@ -73,6 +73,7 @@ mod tests {
             store: StoreHealth { path: "/x".into(), schema_version: 1, quarantined: None, error: None },
             servers: panes.iter().map(server).collect(),
             target_errors: Vec::new(),
+            components: Default::default(),
         }
     }
 
