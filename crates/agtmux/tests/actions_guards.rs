@@ -296,3 +296,23 @@ fn whether_a_pane_can_be_typed_into_is_told() {
     process::signal(agent.server.panes()[0].pid, Signal::KILL);
     wait_until("the end to be told", SOON, || health(&agent.pane)["running"] != true);
 }
+
+#[test]
+fn keys_and_shell_text_do_not_answer_what_has_just_been_asked() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let shell = json!({"ref": agent.runtime, "text": "y", "profile": "shell"});
+    assert_refused(&stage.post("send", &shell), "E_PRECONDITION");
+    agent.draws("dialog");
+    // Whether or not anybody else knows of it yet: it is on the screen.
+    wait_until("the dialog on the screen", SOON, || {
+        stage.server.run(&["capture-pane", "-p", "-t", &agent.pane]).contains("Do you want to proceed?")
+    });
+    for keys in [json!(["Enter"]), json!(["1"]), json!(["y", "Enter"])] {
+        assert_refused(&stage.post("send", &json!({"ref": agent.runtime, "keys": keys})), "E_PRECONDITION");
+    }
+    assert_refused(&stage.post("send", &shell), "E_PRECONDITION");
+    agent.assert_untouched();
+    let many = json!({"ref": agent.runtime, "keys": vec!["Up"; 300]});
+    assert_refused(&stage.post("send", &many), "E_BAD_REQUEST");
+}

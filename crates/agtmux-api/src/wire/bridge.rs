@@ -20,11 +20,15 @@ pub enum BridgeMode {
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct BridgeRespond {
     pub mode: BridgeMode,
     pub text: Option<String>,
     pub option_index: Option<u32>,
+    /// Only while this dialog is open, by the fingerprint that `/v1/panes` shows.
+    pub if_dialog: Option<String>,
+    /// The same request under the same name is done once.
+    pub request_ref: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

@@ -15,7 +15,7 @@ use crate::store::{ActionRow, Change, SnapshotRow, actions};
 
 /// How many are shown when nobody says how many.
 const USUALLY: u32 = 1000;
-const MOST: u32 = 100_000;
+const MOST: u32 = 10_000;
 /// How many bytes of a text are kept.
 const MOST_KEPT: usize = 16 << 10;
 
@@ -122,7 +122,7 @@ pub(super) fn result<T: Serialize>(
     if !config.audit.store_text
         && let Some(fields) = value.as_object_mut()
     {
-        fields.remove("answered");
+        fields.insert("answered".into(), "[not kept]".into());
         // Some dialogs show what was typed into them.
         fields.remove("asks_now");
     }

@@ -22,6 +22,17 @@ const MOST_ANCESTORS: usize = 64;
 pub(crate) struct Asker {
     pub(crate) peer: Option<Peer>,
     pub(crate) via: &'static str,
+    /// It may be anybody of this machine, and cannot be told any more.
+    pub(crate) vanished: bool,
+}
+
+/// Who is behind a request.
+pub(super) enum Behind {
+    /// Nobody who would ask for itself.
+    Somebody,
+    Agent(String),
+    /// It has ended, or hides: an agent could be behind it.
+    Unknown,
 }
 
 impl Actions {
@@ -33,16 +44,21 @@ impl Actions {
         Caller { uid: asker.peer.map(|peer| peer.uid), pid, program, via: asker.via.into(), client }
     }
 
-    /// The agent that the caller descends from, if any.
-    pub(super) async fn agent_behind(&self, asker: &Asker) -> Option<String> {
-        let pid = asker.peer.and_then(|peer| peer.pid)?;
+    /// Whether the caller descends from an agent.
+    pub(super) async fn behind(&self, asker: &Asker) -> Behind {
+        let Some(peer) = asker.peer else {
+            return if asker.vanished { Behind::Unknown } else { Behind::Somebody };
+        };
         let processes = self.0.discovery.processes();
         let registry = self.0.discovery.registry();
-        let line = ancestors(&*processes, pid);
-        if let Some(found) = agent_among(&registry, &line) {
-            return Some(found);
+        let line = peer.pid.map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
+        if line.is_empty() || line.len() == MOST_ANCESTORS {
+            return Behind::Unknown;
         }
-        self.agent_of_its_pane(&*processes, &line).await
+        if let Some(found) = agent_among(&registry, &line) {
+            return Behind::Agent(found);
+        }
+        self.agent_of_its_pane(&*processes, &line).await.map_or(Behind::Somebody, Behind::Agent)
     }
 
     /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever

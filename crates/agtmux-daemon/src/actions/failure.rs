@@ -21,7 +21,14 @@ impl Failure {
 
     /// The same, after something was done.
     pub(super) fn after_all(self) -> Self {
-        Self { done_something: true, ..self }
+        if self.done_something || self.error.code == ErrorCode::SendFailed {
+            return Self { done_something: true, ..self };
+        }
+        // Whoever reads that it was refused would do it again.
+        let message =
+            format!("something was typed before this: {}", self.error.message.replace("nothing was typed: ", ""));
+        let error = ApiError::new(self.error.code, message);
+        Self { error: error.with_hint("agtmux view-output shows what came of it"), done_something: true }
     }
 }
 

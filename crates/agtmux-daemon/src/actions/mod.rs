@@ -59,6 +59,11 @@ impl Actions {
         self.config().audit.store_text
     }
 
+    /// What is kept of a text.
+    pub(crate) fn kept(&self, text: &str) -> Option<String> {
+        audit::kept(self.config(), Some(text))
+    }
+
     pub(crate) fn health_check_interval(&self) -> Duration {
         self.config().tmux_bridge.health_check_interval.0
     }

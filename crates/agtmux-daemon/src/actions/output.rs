@@ -12,7 +12,7 @@ use agtmux_core::{sanitize, text};
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::perform::Request;
+use super::perform::{Request, content};
 use super::{Actions, Asker, Failure, Scene, guards, snapshots};
 use crate::engine::refusal;
 
@@ -81,7 +81,7 @@ impl Actions {
             asker,
             what: None,
             text: None,
-            content: serde_json::to_string(&(ActionKind::Attach, &action)).unwrap_or_default(),
+            content: content(ActionKind::Attach, &action),
         };
         self.perform(request, async |scene| plan(scene)).await
     }

@@ -1,6 +1,6 @@
 //! The frame around every action: who asks, what is meant, whether it is still so; done once, and written down.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -11,8 +11,10 @@ use agtmux_tmux::{PaneGuard, Refused, TmuxServer, TypeError, Typing};
 use jiff::SignedDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::caller::Behind;
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
 use crate::observe;
@@ -40,6 +42,14 @@ pub(super) enum Order {
     AtOnce,
 }
 
+/// Whoever waits longer for the others has mostly given up, and must not find it done later.
+const TURN_WITHIN: Duration = Duration::from_secs(60);
+
+fn nobodys_turn() -> ApiError {
+    let error = ApiError::new(ErrorCode::Timeout, "nothing was typed: others have been typing there for a minute");
+    error.with_hint("agtmux audit tells who; try again")
+}
+
 /// Where an action is done. Whatever is typed goes through its guard.
 pub(super) struct Scene<'a> {
     pub(super) actions: &'a Actions,
@@ -61,9 +71,15 @@ impl Scene<'_> {
     /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
     /// behind, and what is meant for it would be a command to its shell.
     pub(super) fn same_resident(&self) -> Result<(), Failure> {
-        let Some(living) = &self.located.living else { return Ok(()) };
         let discovery = &self.actions.0.discovery;
         let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
+        let Some(living) = &self.located.living else {
+            // What was meant for a shell is not for an agent that has been started in it since.
+            return match now.filter(|now| !now.suspended) {
+                None => Ok(()),
+                Some(_) => Err(Failure::refused(guards::stale("nothing was typed: an agent was started there".into()))),
+            };
+        };
         if now.is_some_and(|now| now.process == living.runtime.process && !now.suspended) {
             return Ok(());
         }
@@ -111,7 +127,10 @@ impl Actions {
         let started = Instant::now();
         let mut record = self.begin(&request);
         let _turn = match &request.guards.request_ref {
-            Some(name) => Some(self.0.requests.take(name.clone()).await),
+            Some(name) => match timeout(TURN_WITHIN, self.0.requests.take(name.clone())).await {
+                Ok(turn) => Some(turn),
+                Err(_) => return self.finish(record, &request, Err(Failure::refused(nobodys_turn()))).await,
+            },
             None => None,
         };
         let outcome = match self.earlier(&request).await {
@@ -177,7 +196,10 @@ impl Actions {
         note_place(record, &first);
         // From here on nobody else types into it; what was found before has to be so still.
         let lock = match order {
-            Order::InTurn => Some(self.0.panes.take(lock_name(&first)).await),
+            Order::InTurn => {
+                let turn = timeout(TURN_WITHIN, self.0.panes.take(lock_name(&first))).await;
+                Some(turn.map_err(|_| nobodys_turn())?)
+            }
             Order::AtOnce => None,
         };
         let located = self.0.engine.locate(reference).await?;
@@ -212,8 +234,11 @@ impl Actions {
     }
 
     async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {
-        let Some(agent) = self.agent_behind(asker).await else { return Ok(()) };
-        let message = format!("{agent} asked for this, and an agent may not {} by itself", kind.as_str());
+        let message = match self.behind(asker).await {
+            Behind::Somebody => return Ok(()),
+            Behind::Agent(agent) => format!("{agent} asked for this, and an agent may not {} by itself", kind.as_str()),
+            Behind::Unknown => "who asks cannot be told any more, and an agent may not ask for itself".into(),
+        };
         let error = ApiError::new(ErrorCode::CallerIsAgent, message);
         Err(error.with_hint("run it yourself, or set actions.allow_from_agents in the configuration"))
     }

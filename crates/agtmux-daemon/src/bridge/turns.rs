@@ -1,6 +1,5 @@
 //! Who said something, and to what end.
 
-use agtmux_core::redact;
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -54,8 +53,7 @@ impl Bridge {
     pub(crate) async fn note_turn(&self, turn: Turn<'_>) -> String {
         let turn_id = Uuid::now_v7().simple().to_string();
         let at: Timestamp = self.0.clock.now();
-        let keeps = self.0.actions.keeps_texts();
-        let text = Some(redact::text(turn.text).into_owned()).filter(|text| keeps && !text.is_empty());
+        let text = self.0.actions.kept(turn.text).filter(|text| !text.is_empty());
         let row = TurnRow {
             turn_id: turn_id.clone(),
             agent_id: turn.agent_id.to_owned(),

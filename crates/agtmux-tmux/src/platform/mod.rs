@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
 pub use signals::{Signal, Signals, Token};
 pub use strike::strike;
-pub use tcp::tcp_peer;
+pub use tcp::{TcpPeer, tcp_peer};
 pub use tty::{longest_line, unread_input};
 
 /// Watches terminals, processes, files and directories, and says so through the [`Signals`] it was opened with.

@@ -2,13 +2,27 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 
-/// The process of ours at this end of a connection within this machine. None where the system does not tell.
-pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let inode = ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|table| {
-        let text = fs::read_to_string(table).ok()?;
-        text.lines().skip(1).find_map(|line| inode_of(line, local, remote))
-    })?;
-    owner(inode)
+/// Who is at one end of a connection within this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TcpPeer {
+    Process(u32),
+    /// It is there, and not ours to look into: another user's, or one like sshd that hides. Also where the system tells nothing.
+    Hidden,
+    /// It has closed its end.
+    Gone,
+}
+
+pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
+    let tables: Vec<String> =
+        ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
+    if tables.is_empty() {
+        return TcpPeer::Hidden;
+    }
+    let mut lines = tables.iter().flat_map(|table| table.lines().skip(1));
+    match lines.find_map(|line| inode_of(line, local, remote)).filter(|inode| *inode != 0) {
+        Some(inode) => owner(inode).map_or(TcpPeer::Hidden, TcpPeer::Process),
+        None => TcpPeer::Gone,
+    }
 }
 
 /// `sl local remote state queues timer retransmits uid timeout inode …`
@@ -64,14 +78,15 @@ mod tests {
             let there = listener.local_addr().expect("an address");
             let stream = TcpStream::connect(there).expect("connected");
             let here = stream.local_addr().expect("an address");
-            assert_eq!(tcp_peer(here, there), Some(std::process::id()), "{address}");
+            assert_eq!(tcp_peer(here, there), TcpPeer::Process(std::process::id()), "{address}");
             drop(stream);
+            assert_eq!(tcp_peer(here, there), TcpPeer::Gone, "{address}");
         }
     }
 
     #[test]
     fn a_connection_that_is_not_there_has_no_owner() {
         let nobody = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        assert_eq!(tcp_peer(nobody(1), nobody(2)), None);
+        assert_eq!(tcp_peer(nobody(1), nobody(2)), TcpPeer::Gone);
     }
 }

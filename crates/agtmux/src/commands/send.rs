@@ -19,7 +19,7 @@ const LARGEST_TEXT: u64 = 1 << 20;
 #[command(
     group(ArgGroup::new("what").args(["text", "stdin", "file"])),
     after_help = "Exits with 0 when the text was taken, or typed and nothing tells whether it was; with 5 when it was \
-    refused, and nothing was typed, or when it is still in the input box."
+    refused, or not taken: the message says whether something was typed."
 )]
 pub(crate) struct SendArgs {
     #[command(flatten)]

@@ -177,6 +177,7 @@ try "$1-end" --version
 "#;
 
 fn itself(agent: &Respondent<'_>) {
+    agent.room().hold_agents_off();
     write_tool(agent.room(), ITSELF);
     agent
         .driver

@@ -128,6 +128,13 @@ impl Room {
         process::descendants(self.shell)
     }
 
+    /// From now on agents may not act, as is usual elsewhere.
+    pub(crate) fn hold_agents_off(&self) {
+        fs::write(self.world.config_file(), "").expect("the world is writable");
+        let (restarted, _, error) = self.ask(&["daemon", "restart"]);
+        assert!(restarted, "{error}");
+    }
+
     /// The command under test, as a user of this room would run it.
     pub(crate) fn agtmux(&self) -> Command {
         self.world.agtmux()

@@ -106,7 +106,11 @@ async fn plainly(scene: &Scene<'_>, open: &Open, answer: Plain) -> Result<(Strin
     let said = match way {
         None => return Err(unknown()),
         Some(Way::Keys(names)) => {
-            press(scene, &options::parsed(names)?).await?;
+            let keys = options::parsed(names)?;
+            match keys.as_slice() {
+                [key] => options::press_settled(scene, open, key).await?,
+                keys => press(scene, keys).await?,
+            }
             word.to_owned()
         }
         Some(Way::Option(label)) => {

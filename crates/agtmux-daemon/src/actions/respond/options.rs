@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agtmux_agents::OptionKeys;
 use agtmux_tmux::Key;
+use jiff::SignedDuration;
 use tokio::time::{Instant, sleep};
 
 use super::super::{Failure, Scene, guards};
@@ -13,6 +14,9 @@ use super::press;
 /// A selection is drawn this soon after the key that moved it.
 const MOVED_WITHIN: Duration = Duration::from_millis(1500);
 const MOST_WALKS: u32 = 4;
+/// A dialog that is older takes keys, and one that was drawn this long ago without a change, too.
+const SETTLED_WITHIN: Duration = Duration::from_secs(2);
+const HOLDS_STILL: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(30);
 /// The numbers that are one key.
 const ONE_DIGIT: u32 = 9;
@@ -25,10 +29,30 @@ pub(super) async fn take(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), F
     let is_one_key = open.dialog.options.iter().all(|option| option.n <= ONE_DIGIT) && !open.is_at_words();
     let digit = char::from_digit(n, 10).filter(|_| way == OptionKeys::Digits && is_one_key);
     if let Some(digit) = digit {
-        return press(scene, &[Key::Character(digit)]).await;
+        return press_settled(scene, open, &Key::Character(digit)).await;
     }
     go_to(scene, open, n).await?;
-    press(scene, &[Key::enter()]).await.map_err(Failure::after_all)
+    press_settled(scene, open, &Key::enter()).await.map_err(Failure::after_all)
+}
+
+/// Some agents take no key for a moment after a dialog was drawn, so that nobody answers by chance: one that has just been
+/// asked has to hold still first. It must be the same one then. No key is pressed twice: the same may be asked again.
+pub(super) async fn press_settled(scene: &Scene<'_>, open: &Open, key: &Key) -> Result<(), Failure> {
+    let age = scene.actions.0.clock.now().duration_since(scene.agent()?.record.since);
+    let is_new = age < SignedDuration::try_from(SETTLED_WITHIN).unwrap_or_default();
+    let begun = Instant::now();
+    let (mut look, mut since) = (scene.look().await?, begun);
+    while is_new && since.elapsed() < HOLDS_STILL && begun.elapsed() < SETTLED_WITHIN {
+        sleep(LOOK_EVERY).await;
+        let now = scene.look().await?;
+        if now.raw != look.raw {
+            (look, since) = (now, Instant::now());
+        }
+    }
+    if !Open::seen(scene, &look)?.is_some_and(|seen| seen.asks_the_same(open)) {
+        return Err(Failure::refused(guards::changed("it asks something else now; nothing was typed".into())));
+    }
+    press(scene, std::slice::from_ref(key)).await
 }
 
 /// Moves the selection, and returns when it is seen there in the same dialog. Somebody else may be moving it as well: then

@@ -10,7 +10,7 @@ use agtmux_core::refs::Ref;
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
-use super::perform::Request;
+use super::perform::{Request, content};
 use super::sender::{Message, Sender};
 use super::{Actions, Asker, Failure, Scene, guards};
 use crate::store::ended::{self, PastRuntime};
@@ -27,7 +27,7 @@ impl Actions {
         action: ResumeAction,
         asker: Asker,
     ) -> Result<ActionOutcome<ResumeReport>, ApiError> {
-        let content = serde_json::to_string(&(ActionKind::Resume, &action)).unwrap_or_default();
+        let content = content(ActionKind::Resume, &action);
         let wanted = self.named_runtime(&action.guards.r#ref).await?;
         // One that has ended is not found any more, but the pane that it lived in is.
         let place = wanted.as_ref().and_then(|past| past.place.as_ref()).map(Ref::to_string);
@@ -147,8 +147,10 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
     let sender = Sender::of(scene, Some(Profile::Shell))?;
     scene.tmux.type_into(scene.guard, Typing::LeaveMode).await?;
     // A line that somebody has begun is not part of ours.
-    scene.tmux.type_into(scene.guard, Typing::Keys(&[Key::Named("C-u".into())])).await?;
-    sender.send(&Message { text: Some(&line), keys: &[], enter: true }).await?;
+    let whole_line = ["C-e", "C-u"].map(|key| Key::Named(key.into()));
+    scene.tmux.type_into(scene.guard, Typing::Keys(&whole_line)).await?;
+    let sent = sender.send(&Message { text: Some(&line), keys: &[], enter: true }).await;
+    sent.map_err(Failure::after_all)?;
     Ok(line)
 }
 

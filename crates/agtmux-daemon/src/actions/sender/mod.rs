@@ -30,6 +30,8 @@ use verify::{Finding, Witness};
 /// An agent that has just been started takes this long at the most to show its box.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Each takes its time, and others wait.
+const MOST_KEYS: usize = 256;
 
 impl Actions {
     pub(crate) async fn send(&self, action: SendAction, asker: Asker) -> Result<ActionOutcome<SendReport>, ApiError> {
@@ -57,6 +59,10 @@ fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiErr
 }
 
 fn keys(names: &[String]) -> Result<Vec<Key>, ApiError> {
+    if names.len() > MOST_KEYS {
+        let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_KEYS} keys are the most"));
+        return Err(error.with_hint("send text as text"));
+    }
     let key = |name: &String| {
         let bad = |error: agtmux_tmux::BadKey| ApiError::new(ErrorCode::BadRequest, error.to_string());
         name.parse::<Key>().map_err(|error| bad(error).with_hint("agtmux send --help"))
@@ -89,6 +95,10 @@ impl<'a> Sender<'a> {
         let lives = scene.located.living.is_some();
         match profile {
             Some(Profile::Tui) | None if lives => Ok(Self { scene, bridge, profile: Profile::Tui }),
+            Some(Profile::Shell) if lives && !scene.forced => Err(Failure::precondition(
+                "an agent lives there, and no shell waits for what is typed",
+                "leave out --profile shell",
+            )),
             Some(Profile::Shell) => Ok(Self { scene, bridge, profile: Profile::Shell }),
             _ => {
                 let pane = scene.located.key.pane;
@@ -101,7 +111,7 @@ impl<'a> Sender<'a> {
     pub(super) async fn send(&self, message: &Message<'_>) -> Result<SendReport, Failure> {
         self.refuse_while_asking()?;
         let Some(text) = message.text else {
-            self.press(message.keys).await?;
+            self.press_looking(message.keys).await?;
             return Ok(unverified(0, 0));
         };
         let mut witness = Witness::new(self, text);
@@ -119,7 +129,7 @@ impl<'a> Sender<'a> {
         message: &Message<'_>,
     ) -> Result<SendReport, Failure> {
         let standing = self.stands(before, text).await?;
-        self.press(message.keys).await?;
+        self.press_looking(message.keys).await?;
         if !message.enter {
             let seen = matches!(standing, Standing::InBox(..));
             let report = unverified(text.len(), 0);
@@ -135,10 +145,12 @@ impl<'a> Sender<'a> {
     /// Presses Enter until the text is seen to have been taken, or as often as is allowed.
     async fn enter(&self, witness: &mut Witness<'_>, standing: &Standing, text: &str) -> Result<SendReport, Failure> {
         self.step_aside(text).await?;
+        // What was heard up to now is not about this text.
+        witness.forget();
         let mut attempts = 0;
         loop {
             self.still_lives()?;
-            self.press(&[Key::enter()]).await?;
+            self.press_looking(&[Key::enter()]).await?;
             attempts += 1;
             if !self.bridge.verify_enter {
                 return Ok(unverified(text.len(), attempts));
@@ -177,6 +189,24 @@ impl<'a> Sender<'a> {
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
         };
         Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint)))
+    }
+
+    /// Looks before each key: one that meets a dialog which has just opened would answer it.
+    async fn press_looking(&self, keys: &[Key]) -> Result<(), Failure> {
+        let boxed = self.boxed();
+        for (n, key) in keys.iter().enumerate() {
+            if n > 0 {
+                sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
+            }
+            let pressed = async {
+                if let Some(agent_type) = &boxed {
+                    self.seen(agent_type).await?;
+                }
+                self.press(std::slice::from_ref(key)).await
+            };
+            pressed.await.map_err(|failure| if n > 0 { failure.after_all() } else { failure })?;
+        }
+        Ok(())
     }
 
     fn refuse_while_asking(&self) -> Result<(), Failure> {
@@ -272,9 +302,13 @@ impl<'a> Sender<'a> {
 
     /// For whoever has to find out why.
     async fn dump(&self) {
+        if !self.scene.actions.keeps_texts() {
+            return;
+        }
         if let Ok(look) = self.scene.look().await {
-            let shown = agtmux_core::redact::text(&String::from_utf8_lossy(&look.raw)).into_owned();
-            let shown = agtmux_core::sanitize::for_terminal(&shown);
+            // Without colours, which could part a secret in two.
+            let rows: Vec<&str> = look.screen.rows().iter().map(|row| row.text()).collect();
+            let shown = agtmux_core::sanitize::for_terminal(&agtmux_core::redact::text(&rows.join("\n")));
             tracing::warn!(pane = %self.scene.located.key.pane, shown, "a text was not taken");
         }
     }

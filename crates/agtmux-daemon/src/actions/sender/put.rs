@@ -9,7 +9,7 @@ use agtmux_core::state::State;
 use agtmux_tmux::{Key, Typing, platform};
 use tokio::time::{Instant, sleep};
 
-use super::{LOOK_EVERY, Sender};
+use super::{LOOK_EVERY, Sender, squashed};
 use crate::actions::Failure;
 use crate::actions::look::Look;
 
@@ -109,7 +109,10 @@ impl Sender<'_> {
             match typed {
                 Some(_) if as_before && late => return Err(self.nothing_came()),
                 Some(shown) if !as_before && holds_for(shortest) => return Ok(Standing::InBox(shown, look)),
-                None if holds_for(waits) => return Ok(Standing::Unseen(look)),
+                None if holds_for(waits) && (self.scene.forced || shows_end(&look, text)) => {
+                    return Ok(Standing::Unseen(look));
+                }
+                None if late => return Err(self.nothing_came()),
                 _ => {}
             }
             self.still_lives()?;
@@ -162,6 +165,13 @@ impl Sender<'_> {
         }
         Ok(())
     }
+}
+
+/// A text may be higher than the window, so that no box is seen around it. Then its end is.
+fn shows_end(look: &Look, text: &str) -> bool {
+    let end = text.lines().rev().map(squashed).find(|line| !line.is_empty()).unwrap_or_default();
+    let shown: String = look.screen.rows().iter().map(|row| squashed(row.text())).collect();
+    shown.contains(&end)
 }
 
 /// Long texts take agents longer to digest.

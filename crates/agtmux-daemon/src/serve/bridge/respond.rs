@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{
-    Answer, Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, Guards, RespondAction,
+    Answer, Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, Guards, RespondAction, Verified,
 };
 use agtmux_core::state::State as AgentState;
 use axum::body::{Body, to_bytes};
@@ -64,8 +64,19 @@ async fn respond(
         answer => answer.to_string(),
     };
     let before = context.bridge.state_of(agent_id);
-    let guards = Guards { r#ref: format!("runtime:{runtime_id}"), client: Some("bridge".into()), ..Guards::default() };
+    let guards = Guards {
+        r#ref: format!("runtime:{runtime_id}"),
+        if_dialog: request.if_dialog.clone(),
+        request_ref: request.request_ref.clone(),
+        client: Some("bridge".into()),
+        ..Guards::default()
+    };
     let done = context.actions.respond(RespondAction { guards, answer }, asker).await?;
+    if done.report.verified == Verified::Failed {
+        let message = "the keys were pressed, and the dialog is still open";
+        let failed = (ErrorCode::SendFailed, "send_failed");
+        return Err(Fault::new(StatusCode::BAD_GATEWAY, failed, message, "agtmux view-output shows what came of it"));
+    }
     let turn = Turn { agent_id, actor: Actor::User, intent: Intent::Answer, text: &said };
     let turn_id = context.bridge.note_turn(turn).await;
     let deadline = Instant::now() + OBSERVED_WITHIN;
@@ -93,7 +104,7 @@ async fn read(body: Body) -> Result<BridgeRespond, Fault> {
         serde_json::from_slice(&bytes).map_err(|_| Fault::bad("missing_text", "the body is no JSON", hint))?;
     let mode = value.get("mode");
     if mode.is_some_and(|mode| BridgeMode::deserialize(mode).is_err()) {
-        return Err(Fault::bad("invalid_mode", "there is no such mode", "use text, select, other or multi_select"));
+        return Err(Fault::bad("invalid_mode", "there is no such mode", "use text, select or other"));
     }
     BridgeRespond::deserialize(&value).map_err(|error| {
         let error_type = match value.get("option_index").is_some_and(|index| index.as_u64().is_none()) {

@@ -1,17 +1,16 @@
 //! What every request that comes over TCP has to pass.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use agtmux_api::WEB_HEADER;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_tmux::platform;
+use agtmux_tmux::platform::{self, TcpPeer};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::login::COOKIE;
+use super::login::cookie_name;
 use super::{Access, Client, Door};
 use crate::actions::Asker;
 use crate::serve::Peer;
@@ -31,13 +30,13 @@ const HEADERS: [(HeaderName, &str); 5] = [
 
 pub(super) async fn check(
     State(door): State<Arc<Door>>,
-    ConnectInfo(Client(from)): ConnectInfo<Client>,
+    ConnectInfo(client): ConnectInfo<Client>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let mut response = match admitted(&door, &request) {
         Ok(()) => {
-            let asker = Asker { peer: peer(&request, door.address(), from), via: "tcp" };
+            let asker = asker(&request, client);
             request.extensions_mut().insert(asker);
             next.run(request).await
         }
@@ -101,16 +100,24 @@ fn access(door: &Door, request: &Request) -> Option<Access> {
     }
     let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    door.by_session(pairs.find(|(name, _)| *name == COOKIE)?.1)
+    let ours = cookie_name(door);
+    door.by_session(pairs.find(|(name, _)| *name == ours)?.1)
 }
 
 /// Which process it is that asks for something to be done: an agent may know the token as well.
-fn peer(request: &Request, server: SocketAddr, client: SocketAddr) -> Option<Peer> {
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return None;
+fn asker(request: &Request, client: Client) -> Asker {
+    let nobody = Asker { peer: None, via: "tcp", vanished: false };
+    let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());
+    let Some(to) = client.to.filter(|_| is_local && !matches!(*request.method(), Method::GET | Method::HEAD)) else {
+        return nobody;
+    };
+    match platform::tcp_peer(client.from, to) {
+        TcpPeer::Process(pid) => {
+            Asker { peer: Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) }), ..nobody }
+        }
+        TcpPeer::Hidden => nobody,
+        TcpPeer::Gone => Asker { vanished: true, ..nobody },
     }
-    let pid = platform::tcp_peer(client, server)?;
-    Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) })
 }
 
 fn forbidden(message: &str, hint: impl Into<String>) -> ApiError {

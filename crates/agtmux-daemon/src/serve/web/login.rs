@@ -16,7 +16,10 @@ use crate::actions::Asker;
 use crate::serve::Context;
 use crate::serve::query::Refusal;
 
-pub(super) const COOKIE: &str = "agtmux";
+/// Cookies know no ports: two servers of this machine must not take each other's for their own.
+pub(super) fn cookie_name(door: &Door) -> String {
+    format!("agtmux-{}", door.address().port())
+}
 
 /// Makes a link that lets one browser in, once, within two minutes. Only over the unix socket.
 #[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
@@ -48,6 +51,6 @@ pub(super) async fn enter(State(door): State<Arc<Door>>, Path(code): Path<String
         let error = ApiError::new(ErrorCode::Unauthorized, "this link was used, or is older than two minutes");
         return Refusal(error.with_hint("agtmux web url")).into_response();
     };
-    let cookie = format!("{COOKIE}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800");
+    let cookie = format!("{}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800", cookie_name(&door));
     (StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response()
 }

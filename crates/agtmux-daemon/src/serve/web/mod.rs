@@ -60,7 +60,10 @@ pub(crate) async fn serve(port: Port, context: Context) -> std::io::Result<()> {
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
-struct Client(SocketAddr);
+struct Client {
+    from: SocketAddr,
+    to: Option<SocketAddr>,
+}
 
 /// Drops whoever stops reading.
 struct Patient(TcpListener);
@@ -85,6 +88,6 @@ impl axum::serve::Listener for Patient {
 
 impl Connected<IncomingStream<'_, Patient>> for Client {
     fn connect_info(stream: IncomingStream<'_, Patient>) -> Self {
-        Self(*stream.remote_addr())
+        Self { from: *stream.remote_addr(), to: stream.io().local_addr() }
     }
 }

@@ -40,6 +40,12 @@ impl Agent {
         })
     }
 
+    /// One that does not live any more.
+    pub(super) fn ended(reference: &str) -> Self {
+        let runtime_id = reference.trim_start_matches("runtime:").to_owned();
+        Self { reference: reference.to_owned(), runtime_id, gone: true, ..Self::default() }
+    }
+
     pub(super) fn is_there(&self) -> bool {
         self.reached.is_some()
     }

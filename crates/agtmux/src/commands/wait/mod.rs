@@ -75,9 +75,7 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
 
 async fn until(args: &WaitArgs) -> Result<(Verdict, Crowd), CliError> {
     let daemon = Daemon::from_env()?;
-    let Some(mut crowd) = Crowd::named(&daemon, args).await? else {
-        return Ok((Verdict::Gone, Crowd::default()));
-    };
+    let mut crowd = Crowd::named(&daemon, args).await?;
     let query = ListQuery { scope: Some(Scope::Panes), ..ListQuery::default() };
     // Opened first: what changes while the list is read is told afterwards.
     let mut events = stream::follow(daemon.clone(), query);
@@ -122,8 +120,7 @@ fn is_cut_off(error: &CliError) -> bool {
 }
 
 impl Crowd {
-    /// None when one that is named by its id has ended.
-    async fn named(daemon: &Daemon, args: &WaitArgs) -> Result<Option<Self>, CliError> {
+    async fn named(daemon: &Daemon, args: &WaitArgs) -> Result<Self, CliError> {
         let mut given: Vec<Option<&str>> = args.references.iter().map(|reference| Some(reference.as_str())).collect();
         if given.is_empty() {
             given.push(None);
@@ -135,17 +132,18 @@ impl Crowd {
             let action = SnapshotAction { guards };
             let looked = steadily(async || daemon.act("/v1/actions/snapshot", &action).await).await;
             match looked {
-                Ok(answer) => match Agent::of(&reference, &parse::<Snapshot>(&answer)?) {
-                    Some(agent) => agents.push(agent),
-                    None => return Ok(None),
-                },
+                Ok(answer) => {
+                    let seen = Agent::of(&reference, &parse::<Snapshot>(&answer)?);
+                    agents.push(seen.unwrap_or_else(|| Agent::ended(&reference)));
+                }
+                // One that is named by its id has ended; others may live.
                 Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
-                    return Ok(None);
+                    agents.push(Agent::ended(&reference));
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(Some(Self::new(agents, &args.states)))
+        Ok(Self::new(agents, &args.states))
     }
 }
 
