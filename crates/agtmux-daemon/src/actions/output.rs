@@ -26,11 +26,7 @@ impl Actions {
         asker: Asker,
     ) -> Result<ActionOutcome<Output>, ApiError> {
         let lines = action.lines.unwrap_or(0);
-        if lines > MOST_LINES {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
-            return Err(error.with_hint("ask for fewer lines"));
-        }
-        if action.again {
+        if action.again && lines <= MOST_LINES {
             return self.look_again(&action).await;
         }
         // What was shown is not kept, and to show it twice does no harm.
@@ -43,6 +39,10 @@ impl Actions {
             text: None,
             content: String::new(),
         };
+        if lines > MOST_LINES {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
+            return Err(self.turn_down(request, error.with_hint("ask for fewer lines")).await);
+        }
         self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await
     }
 

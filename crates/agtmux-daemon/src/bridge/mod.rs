@@ -7,9 +7,10 @@ mod tracker;
 mod turns;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use agtmux_api::wire::{Item, Scope};
 use agtmux_core::state::State;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -74,6 +75,16 @@ impl Bridge {
     /// The runtime in which this agent lives now.
     pub(crate) fn runtime_of(&self, agent_id: &str) -> Option<String> {
         self.agents().get(agent_id).map(|agent| agent.runtime_id.clone())
+    }
+
+    /// Every runtime in which it lives: a session may have been opened twice.
+    pub(crate) fn runtimes_of(&self, agent_id: &str) -> BTreeSet<String> {
+        let inner = self.0.shared.read();
+        let panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
+            Item::Pane(pane) if pane.agent_id.as_deref() == Some(agent_id) => pane.runtime_id.clone(),
+            _ => None,
+        });
+        panes.collect()
     }
 
     pub(crate) fn state_of(&self, agent_id: &str) -> Option<State> {

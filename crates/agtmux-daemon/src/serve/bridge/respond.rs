@@ -38,6 +38,12 @@ pub(crate) async fn post_respond(
     let request = read(body).await?;
     let answer = answer(&request)?;
     let runtime_id = runtime_of(&context, &agent_id).await?;
+    if context.bridge.runtimes_of(&agent_id).len() > 1 {
+        let twice = (ErrorCode::RefAmbiguous, "wrong_state");
+        let message = "its session is open in several panes";
+        let hint = "POST /v1/actions/respond with the runtime:ID of one, as /v1/panes lists them";
+        return Err(Fault::new(StatusCode::CONFLICT, twice, message, hint));
+    }
     let task = tokio::spawn(async move { respond(&context, asker, &agent_id, runtime_id, request, answer).await });
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "an answer ended badly");
