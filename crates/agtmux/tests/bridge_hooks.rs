@@ -81,10 +81,11 @@ fn pane_id_coexistence() {
 fn session_end_preserves_pane_id() {
     let (world, pane) = with_agent();
     let tmux = world.tmux("default");
+    let events = follow(&world, "", None);
     let agent_id = hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
     let available = || get(&world.socket(), &format!("/api/respond/{agent_id}/availability")).json();
-    wait_until("it to be reachable", SOON, || available()["commander_available"] == true);
-    let events = follow(&world, "", None);
+    events.until("it to be reachable", |event| event.is("commander_availability") && event.data["available"] == true);
+    assert_eq!(available()["commander_available"], true);
     hook(&world, "session-end", &json!({"session_id": "s1", "reason": "prompt_input_exit"}));
     tmux.run(&["respawn-pane", "-k", "-t", &pane, "cat"]);
     let seen = events.until("its end", |event| event.is("session_ended"));
