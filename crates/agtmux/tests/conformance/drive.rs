@@ -6,6 +6,7 @@ use agtmux_testkit::process;
 
 use super::agents::{Agent, Launch, Reply};
 use super::judge::{Heard, judge};
+use super::mark::Look;
 use super::outcome::StepOutcome;
 use super::record::Recorder;
 use super::room::Room;
@@ -75,7 +76,7 @@ impl Driver<'_> {
     ) -> Result<(StepOutcome, Instant), Lost> {
         let job = self.room.job();
         self.perform(&step.deed, launch)?;
-        let truth = self.wait_for_truth(&step.truth, &job, begun)?;
+        let truth = self.wait_for_truth(step, &job, begun)?;
         if let Some(recorder) = self.recorder {
             recorder.keep(self, scenario, step, "first");
         }
@@ -170,13 +171,16 @@ impl Driver<'_> {
         });
     }
 
-    fn wait_for_truth(&self, truth: &Truth, job: &[u32], begun: Instant) -> Result<Instant, Lost> {
-        match truth {
+    fn wait_for_truth(&self, step: &Step, job: &[u32], begun: Instant) -> Result<Instant, Lost> {
+        match &step.truth {
             Truth::Scene(scene) => self.wait_for_scene(*scene),
             Truth::Asked(text) => self.wait_for_request(text, begun, false),
             Truth::Answered(text, scene) => {
                 self.wait_for_request(text, begun, true)?;
-                self.wait_for_scene(*scene)
+                // The end of the turn before looks like the end of this one, until this one is drawn.
+                let is_typed = matches!(step.deed, Deed::Prompt(typed) if typed == *text);
+                let below = |look: &Look| look.below(text).or_else(|| (!is_typed).then(|| look.clone()));
+                self.wait_for_part(*scene, below)
             }
             Truth::File(name) => {
                 let path = self.room.place.project.join(name);
@@ -204,11 +208,16 @@ impl Driver<'_> {
 
     /// The moment is the one of the last look that did not show it: the lag is rather too long than too short.
     pub(crate) fn wait_for_scene(&self, scene: Scene) -> Result<Instant, Lost> {
+        self.wait_for_part(scene, |look| Some(look.clone()))
+    }
+
+    /// Only the part of a look that counts is compared with the mark; where there is none, it does not hold.
+    fn wait_for_part(&self, scene: Scene, part: impl Fn(&Look) -> Option<Look>) -> Result<Instant, Lost> {
         let mark = self.agent.mark(scene).ok_or_else(|| Lost(format!("it has no scene {scene:?}")))?;
         let mut before = Instant::now();
         let shown = until(SCENE, || {
             let now = Instant::now();
-            if mark.holds(&self.room.look()) {
+            if part(&self.room.look()).is_some_and(|part| mark.holds(&part)) {
                 return Some(before);
             }
             before = now;
