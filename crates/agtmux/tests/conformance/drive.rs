@@ -149,21 +149,35 @@ impl Driver<'_> {
         let stands = || self.room.look().screen.contains(text).then_some(());
         until(SCENE, stands).ok_or_else(|| Lost(format!("`{text}` did not appear in the box")))?;
         self.wait_until_steady();
-        self.room.press("Enter");
+        self.press_enter();
         Ok(())
+    }
+
+    /// A busy agent drops an Enter that it meets right behind a paste: pressed again where it changed nothing.
+    fn press_enter(&self) {
+        const PATIENCE: Duration = Duration::from_secs(3);
+        const TRIES: usize = 3;
+        let before = self.room.look();
+        for _ in 0..TRIES {
+            self.room.press("Enter");
+            if until(PATIENCE, || (self.room.look().screen != before.screen).then_some(())).is_some() {
+                return;
+            }
+        }
+    }
+
+    /// The last rows that are not empty.
+    fn bottom(&self) -> Vec<String> {
+        let look = self.room.look();
+        look.screen.trim_end().lines().rev().take(3).map(str::to_owned).collect()
     }
 
     /// Two looks a while apart show the same below the line where spinners turn.
     fn wait_until_steady(&self) {
         const APART: Duration = Duration::from_millis(150);
-        let bottom = || {
-            let look = self.room.look();
-            let rows: Vec<String> = look.screen.trim_end().lines().rev().take(3).map(str::to_owned).collect();
-            rows
-        };
-        let (mut last, mut since) = (bottom(), Instant::now());
+        let (mut last, mut since) = (self.bottom(), Instant::now());
         until(Duration::from_secs(3), || {
-            let now = bottom();
+            let now = self.bottom();
             if now != last {
                 (last, since) = (now, Instant::now());
             }
