@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::query::{Asked, Refusal};
-use super::{Context, events, health};
+use super::{Context, events, health, sse};
 use crate::view::{self, Filter, View};
 
 #[derive(OpenApi)]
@@ -170,14 +170,7 @@ async fn get_events(
     let scope = query.scope.unwrap_or_default();
     let filter = Filter::new(&query, scope)?;
     check_target(&filter)?;
-    let last = match headers.get("last-event-id").map(|v| v.to_str().unwrap_or_default().parse::<u64>()) {
-        None => query.last_event_id,
-        Some(Ok(id)) => Some(id),
-        Some(Err(_)) => {
-            let error = ApiError::new(ErrorCode::BadRequest, "Last-Event-ID is not a number");
-            return Err(error.with_hint("leave it out to begin with a snapshot").into());
-        }
-    };
+    let last = sse::last_event(&headers, query.last_event_id)?;
     Ok(events::stream(&context, scope, filter, last))
 }
 

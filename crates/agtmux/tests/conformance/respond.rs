@@ -13,6 +13,8 @@ use super::run::provide;
 use super::until;
 use super::words::{Mode, Scene};
 
+#[path = "respond_bridge.rs"]
+mod bridge;
 #[path = "respond_more.rs"]
 mod more;
 
@@ -36,6 +38,14 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     if std::env::var_os("AGTMUX_SOAK").is_some() {
         more::check(agent, &installed.programs);
     }
+    Ok(())
+}
+
+/// The same over HTTP, in the words of the tmux-bridge document, which knows Claude only.
+pub(crate) fn check_bridge() -> Result<(), String> {
+    let agent = agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = provide(agent, false)?;
+    in_room(agent, &installed.programs, &Launch::Plain, &bridge::answers);
     Ok(())
 }
 
@@ -106,6 +116,14 @@ impl Respondent<'_> {
     #[track_caller]
     fn shows(&self, scene: Scene) {
         self.driver.wait_for_scene(scene).unwrap_or_else(|lost| panic!("{}", lost.0));
+    }
+
+    /// The model was told.
+    #[track_caller]
+    fn hears(&self, text: &str) {
+        let told = || self.room().model.requests().iter().rev().take(4).any(|request| request.body.contains(text));
+        let heard = until(SOON, || told().then_some(()));
+        assert!(heard.is_some(), "the model was not told `{text}`; {}", self.driver.screen());
     }
 
     #[track_caller]
