@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
+use agtmux_api::wire::{GroupBy, Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
 use agtmux_core::ids::TargetName;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -29,7 +29,7 @@ use crate::view::{self, Filter, View};
         description = "See every AI coding agent that runs in tmux.",
         license(name = "MIT OR Apache-2.0")
     ),
-    components(schemas(WatchEvent))
+    components(schemas(WatchEvent, GroupBy))
 )]
 struct Contract;
 
