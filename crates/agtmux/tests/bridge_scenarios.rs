@@ -10,6 +10,7 @@ mod http;
 mod stage;
 
 use std::fs;
+use std::time::Duration;
 
 use agtmux::{SOON, agtmux, configure, script, world};
 use agtmux_testkit::{process, wait_for, wait_until};
@@ -224,7 +225,10 @@ fn background_health_check() {
     wait_until("it to be reachable", SOON, || is_available()["commander_available"] == true);
     process::signal(server, Signal::STOP);
     events.until("it to be out of reach", |event| event.data["available"] == false);
+    // It is looked at again and again meanwhile.
+    let more = events.next_within(Duration::from_secs(3));
     process::signal(server, Signal::CONT);
+    assert!(more.is_none(), "only changes are told: {more:?}");
     events.until("it to be reachable again", |event| event.data["available"] == true);
 }
 
