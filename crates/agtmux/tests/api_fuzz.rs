@@ -35,7 +35,7 @@ fn no_request_meets_a_server_error_or_an_answer_that_is_not_described() {
     let web = open(&world);
     wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
     hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
-    let examples = if soak() { "1500" } else { "15" };
+    let examples = if soak() { "400" } else { "12" };
     let mut fuzzer = Command::new(root().join("scripts/schemathesis"));
     fuzzer
         .arg("run")

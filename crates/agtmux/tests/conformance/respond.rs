@@ -79,6 +79,8 @@ impl Respondent<'_> {
     fn asks(&self, prompt: &str, about: &str) -> Value {
         // What was answered before must be over: the same may be asked again.
         until(SOON, || self.dialog().is_null().then_some(())).expect("it asks nothing");
+        // A prompt in the middle of a turn is put in a queue, and the model gets it in another shape.
+        until(SOON, || self.rests().then_some(()));
         self.driver.submit(prompt, |text| self.room().paste(text)).unwrap_or_else(|lost| panic!("{}", lost.0));
         self.asked(about)
     }
@@ -90,9 +92,18 @@ impl Respondent<'_> {
     }
 
     fn dialog(&self) -> Value {
+        self.item()["dialog"].clone()
+    }
+
+    fn rests(&self) -> bool {
+        !matches!(self.item()["state"].as_str(), Some("running" | "waiting_approval" | "waiting_input"))
+    }
+
+    /// What agtmux lists of it.
+    fn item(&self) -> Value {
         let (_, said, _) = self.room().ask(&["list", "panes", "--json"]);
         let list: Value = serde_json::from_str(&said).unwrap_or_default();
-        list["items"][0]["dialog"].clone()
+        list["items"][0].clone()
     }
 
     /// Answers, and gives back what agtmux says of that.

@@ -14,7 +14,8 @@ struct Bridged<'a> {
 }
 
 pub(super) fn answers(agent: &Respondent<'_>) {
-    let agent_id = until(SOON, || known_id(agent)).expect("its hooks name its session");
+    let agent_id = until(SOON, || agent.item()["agent_id"].as_str().map(str::to_owned));
+    let agent_id = agent_id.expect("its hooks name its session");
     let events = follow(agent.room().world(), "?types=state_changed,turn_created", None);
     let bridged = Bridged { agent, agent_id, events };
     bridged.agent_that_asks_nothing();
@@ -23,12 +24,6 @@ pub(super) fn answers(agent: &Respondent<'_>) {
     bridged.other_mode_response_delivery();
     bridged.several_options();
     bridged.several_questions();
-}
-
-fn known_id(agent: &Respondent<'_>) -> Option<String> {
-    let (_, said, _) = agent.room().ask(&["list", "panes", "--json"]);
-    let list: Value = serde_json::from_str(&said).ok()?;
-    list["items"][0]["agent_id"].as_str().map(str::to_owned)
 }
 
 impl Bridged<'_> {
