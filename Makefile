@@ -17,7 +17,7 @@ run: ## build agtmux and show the agents of this machine, or a demo where no tmu
 	$(RELEASE)/agtmux welcome
 
 test: lint ## lint, then run every test; fails if anything does
-	@scripts/ensure-tools tmux browser
+	@scripts/ensure-tools tmux browser fuzzer
 	scripts/test
 
 lint: ## check formatting, clippy without warnings, licences and sources of dependencies
@@ -38,9 +38,10 @@ bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, a
 	cargo bench --locked --package agtmux --bench load
 	cargo bench --locked --package agtmux --bench agents
 	cargo bench --locked --package agtmux --bench send
+	cargo bench --locked --package agtmux --bench bridge
 
 soak: ## run the tests in their long forms, for hours
-	@scripts/ensure-tools tmux cc cargo
+	@scripts/ensure-tools tmux cc cargo fuzzer
 	AGTMUX_SOAK=1 scripts/test --release
 
 conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest

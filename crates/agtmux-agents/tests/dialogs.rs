@@ -182,6 +182,29 @@ fn captured(name: &str) -> String {
 }
 
 #[test]
+fn a_question_that_takes_several_options_tells_which_are_ticked() {
+    let read = |name: &str| Registry::builtin().read_screen("claude", &Screen::parse(captured(name).as_bytes()), None);
+    let (ticked, below) = (read("claude-120-choices"), read("claude-120-choices-next"));
+    let dialog = ticked.dialog.expect("a dialog");
+    assert!(dialog.multiple);
+    assert_eq!(dialog.question, "Which colours should the buttons have?");
+    assert_eq!(labels(&dialog), ["Red", "Blue", "Green", "Type something", "Chat about this"]);
+    assert_eq!(ticked.ticks, [(1, true), (2, false), (3, true), (4, false)]);
+    assert_eq!((ticked.selected, below.selected), (Some(1), None), "the row that sends it off has no number");
+    assert_eq!(below.dialog.map(|dialog| dialog.fingerprint), Some(dialog.fingerprint));
+    assert_eq!(ticked.stands[0].rule.name, "choices");
+    assert!(read("claude-80-multi").dialog.is_some_and(|dialog| dialog.multiple));
+    // What comes behind it belongs to the answer, unless something was left out.
+    for (name, rule) in [("claude-120-review", "review"), ("claude-120-review-incomplete", "review-incomplete")] {
+        let review = read(name);
+        assert_eq!((review.stands[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));
+        assert_eq!(labels(&review.dialog.expect("a dialog")), ["Submit answers", "Cancel"]);
+    }
+    let then = |rule: &str| Registry::builtin().answers("claude", rule).expect("known").then.clone();
+    assert!(["choices", "question"].iter().all(|rule| then(rule).keys().eq(["review"])));
+}
+
+#[test]
 fn copilot_asks_with_a_list_between_two_rules() {
     let asked = dialog("copilot", &captured("copilot-question"));
     assert_eq!(asked.question, "Which colour should the button be?");

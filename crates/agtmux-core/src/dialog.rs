@@ -14,6 +14,9 @@ pub struct Dialog {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub options: Vec<DialogOption>,
+    /// Whether several of them can be chosen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub multiple: bool,
     /// The same for the same dialog however often it is looked at, another one as soon as anything is asked anew.
     pub fingerprint: String,
 }
@@ -30,7 +33,7 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x5b0c_93de_17a2_4c86_a3f5_6e01_d84b_72c
 impl Dialog {
     pub fn new(kind: DialogKind, question: String, subject: Option<String>, options: Vec<DialogOption>) -> Self {
         let fingerprint = fingerprint(kind, &question, subject.as_deref(), &options);
-        Self { kind, question, subject, options, fingerprint }
+        Self { kind, question, subject, options, multiple: false, fingerprint }
     }
 }
 

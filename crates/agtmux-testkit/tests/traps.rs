@@ -1,20 +1,51 @@
-//! `docs/tmux-traps.md` names only tests that there are.
+//! Pages that name tests name only such as there are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[test]
-fn every_trap_names_a_test() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(root.join("docs/tmux-traps.md")).expect("the page is there");
-    let sources: String =
-        rust_files(&root.join("crates")).iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
-    // What stands in backquotes: every other piece.
-    let quoted = page.split('`').skip(1).step_by(2);
-    let names: Vec<&str> = quoted.filter_map(|text| text.rsplit("::").next()).filter(|name| is_test(name)).collect();
-    assert!(names.len() > 50, "only {} tests are named", names.len());
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All the code, as one text.
+fn sources() -> String {
+    rust_files(&root().join("crates")).iter().filter_map(|file| fs::read_to_string(file).ok()).collect()
+}
+
+/// What stands in backquotes: every other piece.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+#[track_caller]
+fn assert_there(names: &[&str]) {
+    let sources = sources();
     let missing: Vec<_> = names.iter().filter(|name| !sources.contains(&format!("fn {name}("))).collect();
     assert!(missing.is_empty(), "no such tests: {missing:?}");
+}
+
+#[test]
+fn every_trap_names_a_test() {
+    let page = fs::read_to_string(root().join("docs/tmux-traps.md")).expect("the page is there");
+    let named = quoted(&page).filter_map(|text| text.rsplit("::").next());
+    let names: Vec<&str> = named.filter(|name| is_test(name)).collect();
+    assert!(names.len() > 50, "only {} tests are named", names.len());
+    assert_there(&names);
+}
+
+/// The tmux-bridge document has 29 of them.
+#[test]
+fn every_scenario_of_the_bridge_names_a_test_by_its_name() {
+    let page = fs::read_to_string(root().join("docs/bridge.md")).expect("the page is there");
+    let rows = page.lines().skip_while(|line| !line.starts_with("| scenario")).skip(2);
+    let rows: Vec<(&str, &str)> = rows.filter_map(|row| row.trim_matches([' ', '|']).split_once(" | ")).collect();
+    assert_eq!(rows.len(), 29);
+    for (scenario, tests) in rows {
+        let names: Vec<&str> = quoted(tests).collect();
+        let name = scenario.to_lowercase().replace([' ', '-'], "_");
+        assert!(names.iter().any(|test| test.contains(&name)), "{scenario} is not the name of any of {names:?}");
+        assert_there(&names);
+    }
 }
 
 /// Tests have names like sentences.

@@ -277,7 +277,7 @@ fn what_fits_several_is_refused_with_the_names_of_each() {
 }
 
 #[test]
-fn whether_a_pane_can_be_typed_into_is_told() {
+fn pane_exists_check_and_claude_code_running_check() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
     stage.server.run(&["split-window", "-d", "-t", "=work:", "cat"]);

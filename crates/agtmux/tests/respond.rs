@@ -170,6 +170,56 @@ fn on_a_terminal_it_is_asked_for_and_only_what_was_shown_is_answered() {
     wait_for("it is answered", SOON, || (agent.typed() == "2").then_some(()));
 }
 
+/// A question whose options are ticked, with the selection and the ticks that are wanted. The words are somebody's.
+fn choices(selected: u32, ticked: &[u32], words: &str) -> String {
+    let rule = "─".repeat(100);
+    let option = |(n, label): (u32, &str)| {
+        let (sign, tick) = (if n == selected { '❯' } else { ' ' }, if ticked.contains(&n) { '✔' } else { ' ' });
+        format!("{sign} {n}. [{tick}] {label}\n")
+    };
+    let options: String = (1..).zip(["Round", "Square", "Oval", words]).map(option).collect();
+    let (head, foot) = ("←  ☐ Shape  ✔ Submit  →", "Enter to select · ↑/↓ to navigate · Esc to cancel");
+    format!("{rule}\n{head}\n\nWhich shapes?\n\n{options}     Submit\n{rule}\n  5. Chat about this\n\n{foot}")
+}
+
+#[test]
+fn options_that_are_not_seen_to_be_ticked_are_not_sent_off() {
+    let agent = Asking::start();
+    agent.draws(&choices(1, &[2], "Type something"));
+    agent.knows("Oval");
+    // It does not tick anything, so that it is left at the first.
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "1,3"]);
+    assert_eq!(done.code, Some(5), "{done:?}");
+    assert!(done.stderr.contains("option 1 could not be ticked; nothing was submitted"), "{}", done.stderr);
+    assert_eq!(agent.typed(), "1");
+    for (answer, why) in [("4", "words of your own"), ("1,4", "option 4 cannot be ticked"), ("1,9", "no option 9")] {
+        let done = agtmux(&agent.world, &["respond", &agent.pane, answer]);
+        assert!(done.code == Some(5) && done.stderr.contains(why), "{answer}: {}", done.stderr);
+    }
+    assert_eq!(agent.typed(), "1");
+}
+
+#[test]
+fn a_digit_is_not_typed_into_somebodys_words() {
+    let agent = Asking::start();
+    agent.draws(&choices(4, &[4], "a shape of mine"));
+    agent.knows("Oval");
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "2"]);
+    assert!(done.stderr.contains("option 1 could not be selected"), "{}", done.stderr);
+    let typed = agent.typed();
+    assert!(!typed.is_empty() && typed.replace("\x1b[A", "").is_empty(), "nothing but steps up: {typed:?}");
+}
+
+#[test]
+fn several_options_are_refused_where_one_is_taken() {
+    let agent = Asking::start();
+    agent.permission("touch a");
+    agent.knows("touch a");
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "1,2"]);
+    assert!(done.code == Some(5) && done.stderr.contains("it takes one answer, not several"), "{done:?}");
+    assert_eq!(agent.typed(), "");
+}
+
 /// Two panes: a shell in which an agent can be started, and a shell that is typed into.
 struct Asked {
     world: World,

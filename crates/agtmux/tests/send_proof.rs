@@ -75,7 +75,7 @@ fn assert_failed(output: &Output, why: &str) {
 }
 
 #[test]
-fn a_text_that_stays_in_the_box_was_not_taken() {
+fn all_enter_retries_exhausted() {
     let stage = Stage::with("stuck");
     assert_failed(&stage.send(&["--text", "some text"]), "was not taken after 4 times Enter");
     assert!(stage.screen().contains("❯ some text"), "{}", stage.screen());
@@ -83,6 +83,8 @@ fn a_text_that_stays_in_the_box_was_not_taken() {
     assert_eq!(stage.read(), format!("\u{1b}[200~some text\u{1b}[201~{}", "\r".repeat(4)));
     assert_failed(&stage.send(&["--text", "some text"]), "text in its input box that nobody has sent");
     assert_eq!(stage.read().matches("some text").count(), 1);
+    let log = read(&stage.world.state_dir().join("agtmuxd.log"));
+    assert!(log.contains("a text was not taken") && log.contains("some text"), "what it showed is in the log: {log}");
     // What the message says to try is possible.
     assert!(stage.send(&["--key", "Enter"]).status.success());
     wait_until("another Enter", SOON, || stage.read().matches('\r').count() == 5);
@@ -96,12 +98,37 @@ fn a_text_that_never_shows_is_not_followed_by_enter() {
 }
 
 #[test]
-fn a_suggestion_that_keeps_enter_from_sending_is_put_away_once() {
+fn enter_retry_with_ghost_text_recovery() {
     let stage = Stage::with("suggests");
     let output = stage.send(&["--text", "some text", "--json"]);
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(told.contains("\"confirmed\"") && told.contains("\"attempts\":2"), "{told}");
     assert_eq!(stage.read(), "\u{1b}[200~some text\u{1b}[201~\r\u{1b}\r");
+}
+
+/// Escape also stops turns and erases drafts: it is pressed only where the suggestion is in the way.
+#[test]
+fn post_typing_ghost_text_dismissal() {
+    let stage = Stage::with("hints");
+    let output = stage.send(&["--text", "some text", "--json"]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("\"confirmed\"") && told.contains("\"attempts\":1"), "{told}");
+    assert_eq!(stage.read(), "\u{1b}[200~some text\u{1b}[201~\r");
+}
+
+const LONG: &str = "a text of more than forty characters, shown once more when taken";
+
+/// It is looked for in the box, not on the whole screen: agents show what they were told.
+#[test]
+fn enter_verification_with_text_presence_check_for_long_text() {
+    for (fault, attempts) in [("echoes", 1), ("swallows", 2)] {
+        let stage = Stage::with(fault);
+        let output = stage.send(&["--text", LONG, "--json"]);
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        assert_eq!((&told["verified"], &told["attempts"]), (&"confirmed".into(), &attempts.into()), "{fault}: {told}");
+        assert!(stage.screen().starts_with(&format!("❯ {LONG}")), "{}", stage.screen());
+        assert_eq!(stage.read(), format!("\u{1b}[200~{LONG}\u{1b}[201~{}", "\r".repeat(attempts)));
+    }
 }
 
 #[test]

@@ -29,10 +29,13 @@ impl Line<'_> {
     }
 }
 
-/// A dialog, and the number of the option that is selected, where that can be seen.
+/// A dialog, and what can be seen of its options.
 pub(super) struct Open {
     pub(super) dialog: Dialog,
+    /// The number of the one that is selected.
     pub(super) selected: Option<u32>,
+    /// Those that can be ticked, and whether each is.
+    pub(super) ticks: Vec<(u32, bool)>,
 }
 
 /// The dialog that takes the place of the input box. Where there is a box, what looks like a dialog is a quotation.
@@ -57,12 +60,13 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
         Choices::Listed { marker } => options::listed(lines, end, marker)?,
         // Options may stand in the row of the hint.
         Choices::Inline { each } => options::inline(lines, (end + 1).min(lines.len()), each)?,
-        Choices::None => {
-            Found { options: Vec::new(), lines: end..end, lead: String::new(), labels: Vec::new(), marked: None }
-        }
+        Choices::None => Found::nothing_at(end),
     };
     let below = lines[found.lines.end.min(lines.len())..].iter().filter(|line| line.has_text()).count();
     if rule.hint.is_none() && below > rule.trail {
+        return None;
+    }
+    if rule.ticks && found.ticks.is_empty() {
         return None;
     }
     if rule.offers.as_ref().is_some_and(|offers| !found.options.iter().any(|option| offers.is_match(&option.label))) {
@@ -89,7 +93,9 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
     let subject = Some(subject.trim().to_owned()).filter(|subject| !subject.is_empty());
     let asked = rule.question.as_ref().and_then(|question| question.captures(&paragraphs[asks])?.name("asks"));
     let question = asked.map_or(paragraphs[asks].as_str(), |asked| asked.as_str()).to_owned();
-    Some(Open { dialog: Dialog::new(rule.kind, question, subject, found.options), selected })
+    let mut dialog = Dialog::new(rule.kind, question, subject, found.options);
+    dialog.multiple = !found.ticks.is_empty();
+    Some(Open { dialog, selected, ticks: found.ticks })
 }
 
 /// The only one that looks so.

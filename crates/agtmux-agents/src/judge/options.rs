@@ -18,6 +18,8 @@ static NUMBERED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("is a constant"));
 /// What says whether an option is taken, not what it is.
 static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("is a constant"));
+/// A box for a tick, where several options can be taken.
+static BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("is a constant"));
 
 pub(super) struct Found {
     pub(super) options: Vec<DialogOption>,
@@ -29,6 +31,16 @@ pub(super) struct Found {
     pub(super) labels: Vec<(usize, usize)>,
     /// The number of the one with the marker.
     pub(super) marked: Option<u32>,
+    /// Those with a box for a tick, and whether there is one in it.
+    pub(super) ticks: Vec<(u32, bool)>,
+}
+
+impl Found {
+    /// For a dialog without options.
+    pub(super) fn nothing_at(line: usize) -> Self {
+        let (options, labels, ticks) = (Vec::new(), Vec::new(), Vec::new());
+        Self { options, lines: line..line, lead: String::new(), labels, marked: None, ticks }
+    }
 }
 
 /// Rows `1. Yes`, counted down from the last one above `end`.
@@ -67,7 +79,15 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
     }
     found.reverse();
     labels.reverse();
-    if (found.first()?.1 != 1 && !scrolled) || (marker.is_some() && marked.len() != 1) {
+    let tick = |(_, n, label, _): &(usize, u32, String, usize)| Some((*n, &BOX.captures(label)?[1] != " "));
+    let ticks: Vec<(u32, bool)> = found.iter().filter_map(tick).collect();
+    // Where options are ticked, the selection may be on what sends them off.
+    let is_below = |marker: &Regex| {
+        let rows = &lines[found.first().map_or(end, |first| first.0)..end];
+        !ticks.is_empty() && rows.iter().filter(|line| marked_column(line.text, marker).is_some()).count() == 1
+    };
+    let is_selected = |marker: &Regex| marked.len() == 1 || (marked.is_empty() && is_below(marker));
+    if (found.first()?.1 != 1 && !scrolled) || !marker.is_none_or(is_selected) {
         return None;
     }
     let mut last_line = found.last()?.0;
@@ -84,7 +104,7 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
         options.push(DialogOption { n: *n, label: cleaned(&label) });
     }
     let marked = marked.first().copied();
-    Some(Found { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked })
+    Some(Found { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked, ticks })
 }
 
 /// Rows around the marked one that begin in its column.
@@ -111,7 +131,7 @@ pub(super) fn listed(lines: &[Line<'_>], end: usize, marker: &Regex) -> Option<F
     }
     let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label: cleaned(&label) }).collect::<Vec<_>>();
     (options.len() > 1 && lines[at + below + 1..end].iter().filter(|l| l.has_text()).count() <= LONGEST_GAP)
-        .then_some(Found { options, lines: rows, lead: String::new(), labels, marked })
+        .then_some(Found { options, lines: rows, lead: String::new(), labels, marked, ticks: Vec::new() })
 }
 
 /// The column where the text behind a marker begins.
@@ -134,7 +154,7 @@ pub(super) fn inline(lines: &[Line<'_>], end: usize, each: &Regex) -> Option<Fou
     let texts = each.find_iter(text).map(|found| found.as_str().trim().to_owned());
     let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label }).collect();
     let labels = each.find_iter(text).map(|found| (at, found.start())).collect();
-    Some(Found { options, lines: at..at + 1, lead, labels, marked: None })
+    Some(Found { options, lines: at..at + 1, lead, labels, marked: None, ticks: Vec::new() })
 }
 
 /// The label alone: descriptions may stand beside it, in a column of their own.

@@ -28,6 +28,8 @@ pub struct Reading {
     pub dialog: Option<Dialog>,
     /// The number of the option that is selected in it, where that can be seen.
     pub selected: Option<u32>,
+    /// The numbers of those that can be ticked, and whether each is.
+    pub ticks: Vec<(u32, bool)>,
 }
 
 impl Reading {
@@ -41,9 +43,9 @@ impl Reading {
             rule: Rule { name: name.to_owned(), version: manifest.version },
             excerpt: excerpt.to_owned(),
         };
-        if let Some((rule, Open { dialog, selected })) = dialog::find(&rules.dialog, &regions) {
+        if let Some((rule, Open { dialog, selected, ticks })) = dialog::find(&rules.dialog, &regions) {
             let asks = said(Stand::Asks(dialog.kind), rule.conclusive, &rule.name, &dialog.question);
-            return Self { stands: vec![asks], dialog: Some(dialog), selected };
+            return Self { stands: vec![asks], dialog: Some(dialog), selected, ticks };
         }
         let fitting = rules.screen.iter().find_map(|r| Some((r, rule::fits(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };

@@ -22,6 +22,7 @@ struct WrittenAnswers {
     approve: Option<WrittenWay>,
     deny: Option<WrittenWay>,
     option: Option<String>,
+    many: Option<Vec<String>>,
     text: Option<WrittenText>,
     #[serde(default)]
     then: BTreeMap<String, Plain>,
@@ -42,6 +43,8 @@ struct WrittenText {
     #[serde(default)]
     keys: Vec<String>,
     ready: Option<String>,
+    #[serde(default)]
+    leave: Vec<String>,
     #[serde(default)]
     opens: bool,
     #[serde(default)]
@@ -89,6 +92,8 @@ pub struct TextWay {
     pub keys: Vec<String>,
     /// Then this must be on the screen.
     pub ready: Option<Regex>,
+    /// Once the words stand there, these are pressed before Enter, and lead to what sends them off.
+    pub leave: Vec<String>,
     /// The dialog closes by that. The words go to what comes up instead: another dialog that takes them, or the input box.
     pub opens: bool,
     /// It has no room for a second line.
@@ -101,6 +106,8 @@ pub struct AnswerKeys {
     pub approve: Option<Way>,
     pub deny: Option<Way>,
     pub option: Option<OptionKeys>,
+    /// Its options are ticked, and these keys on one of them send off what is ticked.
+    pub many: Option<Vec<String>>,
     pub text: Option<TextWay>,
     /// Dialogs that an answer may bring up and that belong to it, and how they are answered.
     pub then: BTreeMap<String, Plain>,
@@ -125,7 +132,7 @@ impl Answers {
 
 pub(super) fn compile(written: Written) -> Result<Answers, String> {
     let Written { approve, deny, option, text, dialogs } = written;
-    let given = WrittenAnswers { approve, deny, option, text, then: BTreeMap::new() };
+    let given = WrittenAnswers { approve, deny, option, many: None, text, then: BTreeMap::new() };
     let usual = answers("answers", given, &AnswerKeys::default())?;
     let own = |(name, given): (String, WrittenAnswers)| {
         let keys = answers(&format!("answers.dialogs.{name}"), given, &usual)?;
@@ -149,6 +156,7 @@ fn answers(place: &str, written: WrittenAnswers, usual: &AnswerKeys) -> Result<A
         approve: way(&format!("'{place}.approve'"), written.approve, &usual.approve)?,
         deny: way(&format!("'{place}.deny'"), written.deny, &usual.deny)?,
         option,
+        many: written.many,
         text: match written.text {
             None => usual.text.clone(),
             Some(given) if given.none => None,
@@ -160,6 +168,9 @@ fn answers(place: &str, written: WrittenAnswers, usual: &AnswerKeys) -> Result<A
     let takes = takes || keys.text.as_ref().is_some_and(|text| text.take.is_some());
     if takes && keys.option.is_none() {
         return Err(format!("'{place}' takes an option, but has no 'option' that says how"));
+    }
+    if keys.many.is_some() && keys.option != Some(OptionKeys::Digits) {
+        return Err(format!("'{place}.many' needs an 'option' of '{{n}}': options are ticked by their numbers"));
     }
     Ok(keys)
 }
@@ -185,6 +196,7 @@ fn text(what: &str, written: WrittenText) -> Result<TextWay, String> {
         take: some("take", written.take)?,
         keys: written.keys,
         ready: some("ready", written.ready)?,
+        leave: written.leave,
         opens: written.opens,
         one_line: written.one_line,
     })

@@ -17,6 +17,8 @@ pub(super) struct Written {
     choices: Option<String>,
     #[serde(default)]
     described: bool,
+    #[serde(default)]
+    ticks: bool,
     head: Option<String>,
     question: Option<String>,
     offers: Option<String>,
@@ -68,6 +70,8 @@ pub(crate) struct DialogRule {
     pub(crate) selected: Option<Look>,
     /// Whether rows below an option describe it. They are part of its label otherwise.
     pub(crate) described: bool,
+    /// Whether it must have boxes for ticks.
+    pub(crate) ticks: bool,
     /// Must be found above the options.
     pub(crate) head: Option<Regex>,
     /// Must be found above the options, and is in the paragraph that asks; its group `asks` is what it asks. Without it,
@@ -105,6 +109,7 @@ fn compile_rule(written: Written) -> Result<DialogRule, String> {
         choices,
         selected: written.selected,
         described: written.described,
+        ticks: written.ticks,
         head: some("head", &written.head)?,
         question: some("question", &written.question)?,
         offers: some("offers", &written.offers)?,

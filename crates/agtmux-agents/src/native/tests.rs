@@ -107,9 +107,8 @@ fn a_tool_that_ends_does_not_answer_for_another() {
     claude.hook("PermissionRequest");
     assert_eq!(claude.hook("PostToolUse"), [Stand::Running], "another tool's end");
     assert_eq!(claude.hook("PermissionRequest.AskUserQuestion"), [QUESTION]);
-    let mut answered = claude.recorded("PermissionRequest.AskUserQuestion");
-    answered["hook_event_name"] = json!("PostToolUse");
-    assert_eq!(claude.say(&answered), [Stand::Running, ASKS], "the first question is still open");
+    let answered = claude.hook("PostToolUse.AskUserQuestion");
+    assert_eq!(answered, [Stand::Running, ASKS], "the first question is still open");
 }
 
 #[test]

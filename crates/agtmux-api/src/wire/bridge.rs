@@ -17,6 +17,8 @@ pub enum BridgeMode {
     Select,
     /// As `text`: the dialog's way to words of one's own is taken in either case.
     Other,
+    /// Several options, or several questions.
+    MultiSelect,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -25,10 +27,31 @@ pub struct BridgeRespond {
     pub mode: BridgeMode,
     pub text: Option<String>,
     pub option_index: Option<u32>,
+    pub answers: Option<BridgeAnswers>,
     /// Only while this dialog is open, by the fingerprint that `/v1/panes` shows.
     pub if_dialog: Option<String>,
     /// The same request under the same name is done once.
     pub request_ref: Option<String>,
+}
+
+/// What is chosen. Indices count from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(untagged)]
+pub enum BridgeAnswers {
+    /// These options of the one question that is asked.
+    Indices(Vec<u32>),
+    /// One for each question, in the order in which they are asked.
+    Questions(Vec<BridgeChoice>),
+}
+
+/// The answer to one of several questions: just one of these.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BridgeChoice {
+    pub option_index: Option<u32>,
+    /// Where it takes several.
+    pub option_indices: Option<Vec<u32>>,
+    pub text: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

@@ -20,7 +20,10 @@ pub use action::{
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
 };
-pub use bridge::{Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer, HookIn};
+pub use bridge::{
+    Availability, BridgeAnswers, BridgeChoice, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer,
+    HookIn,
+};
 pub use event::{EventKind, Item, WatchEvent};
 pub use explain::{Candidate, Explanation, History, PastEvent, PastEvents, PastState};
 pub use health::{Component, Health, ServerHealth, StoreHealth};

@@ -116,12 +116,14 @@ async fn seen(bridge: &Bridge, agent_id: &str, pane: &PaneItem) {
         return;
     }
     if now.state == Some(State::Completed) && before.state != now.state {
+        went_on(bridge, agent_id);
         bridge.note_turn(Turn { agent_id, actor: Actor::Agent, intent: Intent::Completion, text: "" }).await;
     }
     let mut agents = bridge.agents();
     let Some(agent) = agents.get_mut(agent_id) else { return };
-    let (told, turn_id) = (agent.told, agent.turn_id.take());
-    *agent = Tracked { available: agent.available, ..now.clone() };
+    let told = agent.told;
+    let turn_id = agent.turn_id.take_if(|_| told != now.told);
+    *agent = Tracked { available: agent.available, turn_id: agent.turn_id.take(), ..now.clone() };
     drop(agents);
     if told != now.told {
         let data = json!({
@@ -129,6 +131,18 @@ async fn seen(bridge: &Bridge, agent_id: &str, pane: &PaneItem) {
         });
         bridge.tell(Kind::StateChanged, agent_id, data);
     }
+}
+
+/// What an answer led to may be over before anybody could see it: it is told all the same.
+fn went_on(bridge: &Bridge, agent_id: &str) {
+    let (Some(asked), processing) = (word(State::WaitingInput), word(State::Running)) else { return };
+    let mut agents = bridge.agents();
+    let Some(agent) = agents.get_mut(agent_id).filter(|agent| agent.told == Some(asked)) else { return };
+    let Some(turn_id) = agent.turn_id.take() else { return };
+    agent.told = processing;
+    drop(agents);
+    let data = json!({"old_state": asked, "new_state": processing, "state": State::Running, "turn_id": turn_id});
+    bridge.tell(Kind::StateChanged, agent_id, data);
 }
 
 fn ended(bridge: &Bridge, agent_id: &str) {

@@ -51,11 +51,34 @@ impl Intent {
 impl Bridge {
     /// Stores a turn and tells of it. Gives back its id.
     pub(crate) async fn note_turn(&self, turn: Turn<'_>) -> String {
+        let turn_id = self.expect_turn(turn.agent_id);
+        self.keep_turn(&turn_id, turn).await;
+        turn_id
+    }
+
+    /// The id of a turn that is about to be taken. The next change of the agent's state belongs to it: an agent goes on
+    /// sooner than it is known that it was answered.
+    pub(crate) fn expect_turn(&self, agent_id: &str) -> String {
         let turn_id = Uuid::now_v7().simple().to_string();
+        if let Some(agent) = self.agents().get_mut(agent_id) {
+            agent.turn_id = Some(turn_id.clone());
+        }
+        turn_id
+    }
+
+    /// It was not taken after all.
+    pub(crate) fn forget_turn(&self, agent_id: &str, turn_id: &str) {
+        if let Some(agent) = self.agents().get_mut(agent_id) {
+            agent.turn_id.take_if(|expected| expected == turn_id);
+        }
+    }
+
+    /// Stores a turn that was expected, and tells of it.
+    pub(crate) async fn keep_turn(&self, turn_id: &str, turn: Turn<'_>) {
         let at: Timestamp = self.0.clock.now();
         let text = self.0.actions.kept(turn.text).filter(|text| !text.is_empty());
         let row = TurnRow {
-            turn_id: turn_id.clone(),
+            turn_id: turn_id.to_owned(),
             agent_id: turn.agent_id.to_owned(),
             actor: turn.actor.as_str(),
             intent: turn.intent.as_str(),
@@ -66,11 +89,7 @@ impl Bridge {
             // What was said was said; health tells that nothing can be stored.
             tracing::warn!(%error, "a turn could not be stored");
         }
-        if let Some(agent) = self.agents().get_mut(turn.agent_id) {
-            agent.turn_id = Some(turn_id.clone());
-        }
         let data = json!({"turn_id": turn_id, "actor": turn.actor.as_str(), "intent": turn.intent.as_str()});
         self.tell(Kind::TurnCreated, turn.agent_id, data);
-        turn_id
     }
 }

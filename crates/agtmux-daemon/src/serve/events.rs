@@ -1,94 +1,46 @@
-//! The stream of changes. Each reader pulls from the shared record at its own pace: one that stalls costs nothing but
-//! its place in it, and one that falls too far behind starts over.
+//! The stream of changes: a snapshot first, then what changes, of what a reader has asked for.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::wire::{EventKind, Item, Scope, WatchEvent};
-use axum::body::Body;
-use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures_util::stream;
 use jiff::Timestamp;
-use tokio::sync::watch;
 
-use super::Context;
+use super::{Context, sse};
 use crate::shared::{Inner, Published, Shared, Since, event, frame, scope_of};
 use crate::view::Filter;
 
-/// A comment this often tells both ends that the other is still there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
 pub(super) fn stream(context: &Context, scope: Scope, filter: Filter, last: Option<u64>) -> Response {
-    let reader = Reader {
-        shared: context.shared.clone(),
-        latest: context.shared.follow(),
-        stopping: context.stopping.clone(),
-        scope,
-        filter,
-        position: last,
-        begun: false,
-        known: HashSet::new(),
-    };
-    let chunks = stream::unfold(reader, |mut reader| async move {
-        let chunk = reader.next().await?;
-        Some((Ok::<_, Infallible>(chunk), reader))
-    });
-    let mut response = Response::new(Body::from_stream(chunks));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    let (shared, comes_back) = (context.shared.clone(), last.is_some());
+    let reader = Reader { shared, scope, filter, position: last, comes_back, known: HashSet::new() };
+    sse::stream(reader, context.shared.follow(), context.stopping.clone())
 }
 
 struct Reader {
     shared: Arc<Shared>,
-    latest: watch::Receiver<u64>,
-    stopping: watch::Receiver<bool>,
     scope: Scope,
     filter: Filter,
     /// The last event that this reader has; none before its first snapshot.
     position: Option<u64>,
-    begun: bool,
+    /// It has got nothing yet in this stream, but something before.
+    comes_back: bool,
     /// What this reader was shown, by identity: what leaves its filter has to be taken away from it.
     known: HashSet<String>,
 }
 
-impl Reader {
-    /// The next bytes to send, or `None` when the daemon stops.
-    async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let chunk = self.catch_up();
-            let first = !std::mem::replace(&mut self.begun, true);
-            if !chunk.is_empty() {
-                return Some(chunk);
-            }
-            if first {
-                // It tells the reader that the stream stands.
-                return Some(Bytes::from_static(b":\n\n"));
-            }
-            tokio::select! {
-                changed = self.latest.changed() => changed.ok()?,
-                _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(HEARTBEAT) => return Some(Bytes::from_static(b":\n\n")),
-            }
-        }
-    }
-
+impl sse::Place for Reader {
     fn catch_up(&mut self) -> Bytes {
-        self.latest.mark_unchanged();
         let shared = self.shared.clone();
         let inner = shared.read();
+        let comes_back = std::mem::take(&mut self.comes_back);
         let since = self.position.map(|seq| inner.since(seq));
         let was_behind = matches!(since, Some(Since::TooOld));
         match since {
             Some(Since::Events(events)) => {
-                let resumed = !self.begun;
-                if resumed {
+                if comes_back {
                     self.assume_known(&inner, &events);
                 }
                 self.position = Some(inner.seq());
@@ -98,7 +50,9 @@ impl Reader {
             Some(Since::TooOld) | None => self.snapshot(&inner, was_behind),
         }
     }
+}
 
+impl Reader {
     fn snapshot(&mut self, inner: &Inner, reset: bool) -> Bytes {
         let (seq, now) = (inner.seq(), Timestamp::now());
         let mut out = BytesMut::new();

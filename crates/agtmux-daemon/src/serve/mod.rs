@@ -9,6 +9,7 @@ mod ingest;
 mod listener;
 mod query;
 mod routes;
+mod sse;
 pub(crate) mod web;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
+use agtmux_api::wire::{GroupBy, Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
 use agtmux_core::ids::TargetName;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::query::{Asked, Refusal};
-use super::{Context, events, health};
+use super::{Context, events, health, sse};
 use crate::view::{self, Filter, View};
 
 #[derive(OpenApi)]
@@ -29,7 +29,7 @@ use crate::view::{self, Filter, View};
         description = "See every AI coding agent that runs in tmux.",
         license(name = "MIT OR Apache-2.0")
     ),
-    components(schemas(WatchEvent))
+    components(schemas(WatchEvent, GroupBy))
 )]
 struct Contract;
 
@@ -170,14 +170,7 @@ async fn get_events(
     let scope = query.scope.unwrap_or_default();
     let filter = Filter::new(&query, scope)?;
     check_target(&filter)?;
-    let last = match headers.get("last-event-id").map(|v| v.to_str().unwrap_or_default().parse::<u64>()) {
-        None => query.last_event_id,
-        Some(Ok(id)) => Some(id),
-        Some(Err(_)) => {
-            let error = ApiError::new(ErrorCode::BadRequest, "Last-Event-ID is not a number");
-            return Err(error.with_hint("leave it out to begin with a snapshot").into());
-        }
-    };
+    let last = sse::last_event(&headers, query.last_event_id)?;
     Ok(events::stream(&context, scope, filter, last))
 }
 

@@ -37,6 +37,16 @@ fn committed_clients_are_made_from_it() {
 }
 
 #[test]
+fn every_reference_leads_somewhere() {
+    let document = serde_json::to_value(agtmux_daemon::openapi()).expect("the document serialises");
+    let text = document.to_string();
+    let names = text.split("\"#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next());
+    let names: BTreeSet<&str> = names.collect();
+    let missing: Vec<_> = names.iter().filter(|name| document["components"]["schemas"][**name].is_null()).collect();
+    assert!(names.len() > 50 && missing.is_empty(), "nothing is known of {missing:?}");
+}
+
+#[test]
 fn words_are_described_as_they_are_sent() {
     let document = serde_json::to_value(agtmux_daemon::openapi()).expect("the document serialises");
     let described = |name: &str| document["components"]["schemas"][name]["enum"].clone();

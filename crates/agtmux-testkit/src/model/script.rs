@@ -42,6 +42,10 @@ pub enum Act {
     Background(String),
     /// `ASK`: a call of the question tool.
     Ask,
+    /// `MANY`: the same with a question that takes several options, where the agent has that.
+    Many,
+    /// `SEVERAL`: the same with two questions, the first of which takes several options.
+    Several,
     /// `PLAN`: the wish to leave plan mode.
     Plan,
     /// `TASK x`: a subagent with this prompt.
@@ -86,6 +90,8 @@ impl Act {
             "TASK" if !rest.is_empty() => Some(Self::Task(rest)),
             "FAIL" => number().and_then(|code| u16::try_from(code).ok()).map(Self::Fail),
             "ASK" => Some(Self::Ask),
+            "MANY" => Some(Self::Many),
+            "SEVERAL" => Some(Self::Several),
             "PLAN" => Some(Self::Plan),
             "DROP" => Some(Self::Drop),
             "QUOTE" => Some(Self::Quote),

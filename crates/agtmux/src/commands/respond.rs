@@ -19,7 +19,7 @@ use crate::output;
 pub(crate) struct RespondArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// approve, deny, or the number of an option; asked for on a terminal when left out
+    /// approve, deny, or the number of an option (1,3 for several); asked for on a terminal when left out
     #[arg(value_parser = answer)]
     answer: Option<Answer>,
     /// Words of your own, where the dialog takes them
@@ -31,11 +31,16 @@ pub(crate) struct RespondArgs {
 }
 
 fn answer(word: &str) -> Result<Answer, String> {
-    match (word, word.parse()) {
+    let number = |word: &str| word.trim().parse().ok().filter(|n: &u32| *n > 0);
+    let numbers: Option<Vec<u32>> = word.split(',').map(number).collect();
+    match (word, numbers) {
         ("approve", _) => Ok(Answer::Approve),
         ("deny", _) => Ok(Answer::Deny),
-        (_, Ok(n)) if n > 0 => Ok(Answer::Option(n)),
-        _ => Err("write approve, deny or the number of an option".into()),
+        (_, Some(numbers)) => Ok(match numbers.as_slice() {
+            [n] => Answer::Option(*n),
+            _ => Answer::Options(numbers),
+        }),
+        _ => Err("write approve, deny or the number of an option, with commas between several".into()),
     }
 }
 

@@ -4,8 +4,14 @@
 //! `make test` plays the core; `make conformance` plays everything and writes `docs/conformance.md`.
 
 mod agents;
+#[path = "../support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "../support/trial_bridge.rs"]
+mod bridge;
 mod drive;
 mod hooks;
+#[path = "../support/trial_http.rs"]
+mod http;
 mod install;
 mod judge;
 mod mark;
@@ -169,6 +175,14 @@ mod conformance_respond {
     #[test]
     fn opencode() {
         check("opencode");
+    }
+
+    /// Over the paths of the tmux-bridge document.
+    #[test]
+    fn claude_over_the_bridge() {
+        if let Err(why) = respond::check_bridge() {
+            run::say(&format!("skipped the answers to claude over the bridge: {why}"));
+        }
     }
 
     /// In their long form the other agents, too.

@@ -13,6 +13,8 @@ use super::run::provide;
 use super::until;
 use super::words::{Mode, Scene};
 
+#[path = "respond_bridge.rs"]
+mod bridge;
 #[path = "respond_more.rs"]
 mod more;
 
@@ -36,6 +38,14 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
     if std::env::var_os("AGTMUX_SOAK").is_some() {
         more::check(agent, &installed.programs);
     }
+    Ok(())
+}
+
+/// The same over HTTP, in the words of the tmux-bridge document, which knows Claude only.
+pub(crate) fn check_bridge() -> Result<(), String> {
+    let agent = agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = provide(agent, false)?;
+    in_room(agent, &installed.programs, &Launch::Plain, &bridge::answers);
     Ok(())
 }
 
@@ -69,6 +79,8 @@ impl Respondent<'_> {
     fn asks(&self, prompt: &str, about: &str) -> Value {
         // What was answered before must be over: the same may be asked again.
         until(SOON, || self.dialog().is_null().then_some(())).expect("it asks nothing");
+        // A prompt in the middle of a turn is put in a queue, and the model gets it in another shape.
+        until(SOON, || self.rests().then_some(()));
         self.driver.submit(prompt, |text| self.room().paste(text)).unwrap_or_else(|lost| panic!("{}", lost.0));
         self.asked(about)
     }
@@ -80,9 +92,18 @@ impl Respondent<'_> {
     }
 
     fn dialog(&self) -> Value {
+        self.item()["dialog"].clone()
+    }
+
+    fn rests(&self) -> bool {
+        !matches!(self.item()["state"].as_str(), Some("running" | "waiting_approval" | "waiting_input"))
+    }
+
+    /// What agtmux lists of it.
+    fn item(&self) -> Value {
         let (_, said, _) = self.room().ask(&["list", "panes", "--json"]);
         let list: Value = serde_json::from_str(&said).unwrap_or_default();
-        list["items"][0]["dialog"].clone()
+        list["items"][0].clone()
     }
 
     /// Answers, and gives back what agtmux says of that.
@@ -106,6 +127,14 @@ impl Respondent<'_> {
     #[track_caller]
     fn shows(&self, scene: Scene) {
         self.driver.wait_for_scene(scene).unwrap_or_else(|lost| panic!("{}", lost.0));
+    }
+
+    /// The model was told.
+    #[track_caller]
+    fn hears(&self, text: &str) {
+        let told = || self.room().model.requests().iter().rev().take(4).any(|request| request.body.contains(text));
+        let heard = until(SOON, || told().then_some(()));
+        assert!(heard.is_some(), "the model was not told `{text}`; {}", self.driver.screen());
     }
 
     #[track_caller]

@@ -88,6 +88,10 @@ impl Room {
         Self { watch, model, server, pane, place, kept_hooks, shell, world }
     }
 
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
     /// What a user sees now.
     pub(crate) fn look(&self) -> Look {
         let said = "\u{1}#{pane_title}\u{1}#{pane_current_command}";

@@ -23,6 +23,11 @@ draw() {
         printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n Bash command\r\n\r\n   rm -r build\r\n\r\n Do you want to proceed?\r\n ❯ 1. Yes\r\n   2. No\r\n\r\n Esc to cancel\r\n' "$rule"
         return
         ;;
+    # A digit answers it.
+    asks)
+        printf '\033[2J\033[H❯ earlier\r\n\r\n%s\r\n ☐ Colour\r\n\r\nWhich colour?\r\n\r\n❯ 1. Red\r\n  2. Blue\r\n  3. Type something.\r\n\r\nEnter to select · ↑/↓ to navigate · Esc to cancel\r\n' "$rule"
+        return
+        ;;
     garbage)
         printf '\033[2J\033[Hnothing that anybody knows\r\n'
         return
@@ -37,6 +42,9 @@ draw
 while dd bs=65536 count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
     cat "$dir/chunk" >>"$dir/read"
     last=$(tail -c 1 "$dir/chunk")
+    case $scene:$last in
+    asks:[1-9]) echo running >"$dir/scene" ;;
+    esac
     case $last in
     "$cr") [ "$scene" = stuck ] || box='' ;;
     "$redraw" | "$interrupt") ;;

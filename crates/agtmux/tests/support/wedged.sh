@@ -8,12 +8,13 @@ escape=$(printf '\033')
 rule='────────────────────────────────────────'
 box=''
 ghost=''
+said='earlier'
 times=0
 
 draw() {
     times=$((times + 1))
-    printf '\033[2J\033[H❯ earlier\r\n\r\n● Done %s.\r\n\r\n%s\r\n❯ %s\033[2m%s\033[0m\r\n%s\r\n  ? for shortcuts\r\n' \
-        "$times" "$rule" "$box" "$ghost" "$rule"
+    printf '\033[2J\033[H❯ %s\r\n\r\n● Done %s.\r\n\r\n%s\r\n❯ %s\033[2m%s\033[0m\r\n%s\r\n  ? for shortcuts\r\n' \
+        "$said" "$times" "$rule" "$box" "$ghost" "$rule"
 }
 
 printf '\033[?2004h'
@@ -28,7 +29,13 @@ while dd bs=$bytes count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; d
     stuck:"$cr" | deaf:* | suggests:"$cr") ;;
     suggests:"$escape") ghost='' fault=none ;;
     dies:*) stty sane; exit 0 ;;
+    # It takes no notice of the first Enter.
+    swallows:"$cr") fault=echoes ;;
+    echoes:"$cr") said=$box box='' ;;
+    hints:"$cr") box='' ghost='' ;;
     *:"$cr") box='' ;;
+    swallows:* | echoes:*) box=$(sed "s/$escape\[20[01]~//g" "$dir/chunk") ;;
+    hints:*) box='some text' ghost=' that goes on' ;;
     suggests:*) box='some text' ghost=' that goes on' ;;
     *) box='some text' ;;
     esac

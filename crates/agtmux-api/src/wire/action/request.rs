@@ -90,6 +90,8 @@ pub enum Answer {
     Deny,
     /// The option with this number.
     Option(u32),
+    /// The options with these numbers and no others, where the dialog takes several.
+    Options(Vec<u32>),
     /// Words of one's own, where the dialog takes them.
     Text(String),
 }
@@ -100,6 +102,10 @@ impl fmt::Display for Answer {
             Self::Approve => f.write_str("approve"),
             Self::Deny => f.write_str("deny"),
             Self::Option(n) => write!(f, "option {n}"),
+            Self::Options(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+                write!(f, "options {}", numbers.join(", "))
+            }
             Self::Text(_) => f.write_str("text"),
         }
     }

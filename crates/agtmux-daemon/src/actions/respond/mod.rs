@@ -4,6 +4,7 @@
 //! answer brings up is another question, for somebody else to answer, unless the manifest says that it belongs to the answer.
 
 mod closing;
+mod many;
 mod open;
 mod options;
 mod words;
@@ -87,9 +88,13 @@ async fn give(
                 let message = format!("option {n} is the place for words of your own");
                 return Err(Failure::precondition(message, "agtmux respond REF --text 'your words'"));
             }
+            if open.keys.many.is_some() && open.ticks.iter().any(|(ticked, _)| ticked == n) {
+                return many::take(scene, open, &[*n]).await;
+            }
             options::take(scene, open, *n).await?;
             Ok((label, closed(scene, open).await?))
         }
+        Answer::Options(numbers) => many::take(scene, open, numbers).await,
         Answer::Text(given) => {
             let closing = words::say(scene, open, text.unwrap_or(given)).await?;
             Ok((given.clone(), closing))

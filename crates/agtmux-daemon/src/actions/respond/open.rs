@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agtmux_agents::{AnswerKeys, Pattern, Way};
+use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_core::dialog::Dialog;
 use tokio::time::{Instant, sleep};
 
@@ -21,6 +22,8 @@ pub(super) struct Open {
     pub(super) keys: AnswerKeys,
     /// The number of the option that is selected, where that can be seen.
     pub(super) selected: Option<u32>,
+    /// The numbers of those that can be ticked, and whether each is.
+    pub(super) ticks: Vec<(u32, bool)>,
 }
 
 impl Open {
@@ -47,8 +50,8 @@ impl Open {
         let reading = look.reading(&registry, agent_type.as_str());
         let rule = reading.stands.first().map(|said| said.rule.name.clone()).unwrap_or_default();
         let keys = registry.answers(agent_type.as_str(), &rule).cloned();
-        let selected = reading.selected;
-        Ok(reading.dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected }))
+        let (selected, ticks) = (reading.selected, reading.ticks);
+        Ok(reading.dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected, ticks }))
     }
 
     /// Whether it is the same question, whatever was done to its options: some show what is typed into them. What is all
@@ -61,6 +64,11 @@ impl Open {
         asked(self) == asked(other) && self.dialog.options.len() == other.dialog.options.len()
     }
 
+    /// Whether just these are ticked.
+    pub(super) fn has_ticked(&self, wanted: &[u32]) -> bool {
+        self.ticks.iter().all(|(n, ticked)| wanted.contains(n) == *ticked)
+    }
+
     pub(super) fn option_like(&self, label: &Pattern) -> Option<u32> {
         self.dialog.options.iter().find(|option| label.is_match(&option.label)).map(|option| option.n)
     }
@@ -68,7 +76,10 @@ impl Open {
     /// `1. Yes`
     pub(super) fn label(&self, n: u32) -> Result<String, Failure> {
         let option = self.dialog.options.iter().find(|option| option.n == n);
-        let missing = || Failure::precondition(format!("it offers no option {n}"), self.takes());
+        let missing = || {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("it offers no option {n}"));
+            Failure::refused(error.with_hint(self.takes()))
+        };
         option.map(|option| format!("{n}. {}", option.label)).ok_or_else(missing)
     }
 
@@ -80,9 +91,12 @@ impl Open {
     /// Whether this option is nothing but a place for words.
     pub(super) fn is_for_words(&self, n: u32) -> bool {
         let text = self.keys.text.as_ref().filter(|text| text.keys.is_empty() && !text.opens);
-        let place = text.and_then(|text| text.at.as_ref().or(text.take.as_ref()));
-        let option = self.dialog.options.iter().find(|option| option.n == n);
-        place.zip(option).is_some_and(|(place, option)| place.is_match(&option.label))
+        let Some(place) = text.and_then(|text| text.at.as_ref().or(text.take.as_ref())) else { return false };
+        match self.option_like(place) {
+            Some(place) => place == n,
+            // Words that stand there already take the place of its label. It is the last that can be ticked.
+            None => self.ticks.last().is_some_and(|(last, _)| *last == n),
+        }
     }
 
     /// For whoever has given an answer that it does not take.
@@ -93,9 +107,11 @@ impl Open {
             other => other.is_some(),
         };
         let numbers = self.dialog.options.iter().filter(|_| self.keys.option.is_some());
+        let several = plain("several with commas between them", self.keys.many.is_some());
         let mut words: Vec<String> = plain("approve", is_known(&self.keys.approve)).into_iter().collect();
         words.extend(plain("deny", is_known(&self.keys.deny)));
         words.extend(numbers.map(|option| option.n.to_string()));
+        words.extend(several);
         words.extend(plain("--text", self.keys.text.is_some()));
         match words.is_empty() {
             true => "answer it in its pane: agtmux attach".into(),

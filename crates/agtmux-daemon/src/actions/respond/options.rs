@@ -17,9 +17,9 @@ const MOST_WALKS: u32 = 4;
 /// A dialog that is older takes keys, and one that was drawn this long ago without a change, too.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 const HOLDS_STILL: Duration = Duration::from_millis(300);
-const LOOK_EVERY: Duration = Duration::from_millis(30);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(30);
 /// The numbers that are one key.
-const ONE_DIGIT: u32 = 9;
+pub(super) const ONE_DIGIT: u32 = 9;
 
 pub(super) async fn take(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), Failure> {
     let Some(way) = open.keys.option else {
@@ -38,6 +38,16 @@ pub(super) async fn take(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), F
 /// Some agents take no key for a moment after a dialog was drawn, so that nobody answers by chance: one that has just been
 /// asked has to hold still first. It must be the same one then. No key is pressed twice: the same may be asked again.
 pub(super) async fn press_settled(scene: &Scene<'_>, open: &Open, key: &Key) -> Result<(), Failure> {
+    press_while(scene, open, key, |_| true).await
+}
+
+/// The same, and something else must be seen in it then.
+pub(super) async fn press_while(
+    scene: &Scene<'_>,
+    open: &Open,
+    key: &Key,
+    holds: impl Fn(&Open) -> bool,
+) -> Result<(), Failure> {
     let age = scene.actions.0.clock.now().duration_since(scene.agent()?.record.since);
     let is_new = age < SignedDuration::try_from(SETTLED_WITHIN).unwrap_or_default();
     let begun = Instant::now();
@@ -49,7 +59,7 @@ pub(super) async fn press_settled(scene: &Scene<'_>, open: &Open, key: &Key) -> 
             (look, since) = (now, Instant::now());
         }
     }
-    if !Open::seen(scene, &look)?.is_some_and(|seen| seen.asks_the_same(open)) {
+    if !Open::seen(scene, &look)?.is_some_and(|seen| seen.asks_the_same(open) && holds(&seen)) {
         return Err(Failure::refused(guards::changed("it asks something else now; nothing was typed".into())));
     }
     press(scene, std::slice::from_ref(key)).await
@@ -87,7 +97,7 @@ async fn walk(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), Failure> {
 }
 
 /// The dialog once the selection is there, or as it stands when it does not come; none when it is another one.
-async fn stands(scene: &Scene<'_>, open: &Open, n: u32) -> Result<Option<Open>, Failure> {
+pub(super) async fn stands(scene: &Scene<'_>, open: &Open, n: u32) -> Result<Option<Open>, Failure> {
     let deadline = Instant::now() + MOVED_WITHIN;
     loop {
         let late = Instant::now() >= deadline;

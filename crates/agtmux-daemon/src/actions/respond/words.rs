@@ -14,7 +14,7 @@ use super::super::sender::{Message, Sender, squashed};
 use super::super::{Failure, Scene, guards};
 use super::closing::{Closing, closed};
 use super::open::Open;
-use super::{options, press};
+use super::{many, options, press};
 
 /// How long the place for words takes at the most to come up, and the words to stand in it.
 const READY_WITHIN: Duration = Duration::from_secs(4);
@@ -34,12 +34,20 @@ pub(super) async fn say(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Cl
         open.option_like(label).ok_or_else(missing)
     };
     let keys = options::parsed(&way.keys)?;
-    match (&way.at, &way.take) {
-        (Some(label), _) => options::go_to(scene, open, option(label)?).await?,
-        (_, Some(label)) => options::take(scene, open, option(label)?).await?,
-        _ => {}
-    }
-    let moved = way.at.is_some() || way.take.is_some();
+    let place = way.at.as_ref().or(way.take.as_ref()).map(option).transpose()?;
+    // What is ticked already would go with the words.
+    let (open, ticked) = match open.keys.many.is_some() {
+        true => many::tick(scene, open, &[]).await?,
+        false => (open.clone(), false),
+    };
+    let open = &open;
+    let placed = match place {
+        Some(place) if way.at.is_some() => options::go_to(scene, open, place).await,
+        Some(place) => options::take(scene, open, place).await,
+        None => Ok(()),
+    };
+    placed.map_err(|failure| if ticked { failure.after_all() } else { failure })?;
+    let moved = ticked || place.is_some();
     press(scene, &keys).await.map_err(|failure| if moved { failure.after_all() } else { failure })?;
     match way.opens {
         true => elsewhere(scene, open, text).await,
@@ -68,8 +76,23 @@ async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str) -> Resu
     // Whatever it was typed into, it is not there: an Enter could answer something else.
     let missing = || lost("the text was typed and is not seen in the dialog; Enter was not pressed");
     stands.await.map_err(Failure::after_all)?.ok_or_else(|| missing().after_all())?;
+    if !way.leave.is_empty() {
+        leave(scene, open, way).await.map_err(Failure::after_all)?;
+    }
     press(scene, &[Key::enter()]).await.map_err(Failure::after_all)?;
     closed(scene, open).await
+}
+
+/// Goes from the words to what sends them off: Enter must not be pressed where they stand.
+async fn leave(scene: &Scene<'_>, open: &Open, way: &TextWay) -> Result<(), Failure> {
+    press(scene, &options::parsed(&way.leave)?).await?;
+    let left = until(scene, |look| {
+        let seen = Open::seen(scene, look)?.filter(|seen| seen.asks_the_same(open));
+        // What somebody has ticked meanwhile would go with the words.
+        let words_only = |seen: &Open| seen.ticks.iter().filter(|(_, ticked)| *ticked).count() == 1;
+        Ok(seen.filter(|seen| seen.selected.is_none() && words_only(seen)).map(|_| ()))
+    });
+    left.await?.ok_or_else(|| lost("the text was typed, and what sends it off could not be reached"))
 }
 
 /// What takes words instead of the dialog.

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_delay_grows_with_the_text() {
+    fn adaptive_delay_of_send_literal_text() {
         let bridge = agtmux_api::config::Config::default().tmux_bridge;
         let millis = |characters| delay(&bridge, characters).as_millis();
         assert_eq!([0, 200, 209, 210, 1200].map(millis), [120, 120, 120, 121, 220]);

@@ -41,12 +41,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_texts_have_none() {
-        for text in ["", "   \n ", "short", "exactly thirty-nine characters in here"] {
-            assert_eq!(of(text), None, "{text}");
-        }
-        let only_short_lines = "a line that is long enough to count for something\nshort";
-        assert_eq!(of(only_short_lines), None);
+    fn short_text_returns_none() {
+        assert_eq!(of("short"), None);
+        assert_eq!(of(&"x".repeat(39)), None);
+        assert_eq!(of(&"x".repeat(40)), Some("x".repeat(40)));
+    }
+
+    #[test]
+    fn empty_or_whitespace_only_text() {
+        assert_eq!([of(""), of(&" \n\t".repeat(30))], [None, None]);
+    }
+
+    #[test]
+    fn text_with_only_short_lines() {
+        assert_eq!(of("a line that is long enough to count for something\nshort"), None);
+        assert_eq!(of("a line that is long enough to count for something\nfourteen chars"), None);
     }
 
     #[test]
@@ -56,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_have_the_end_of_their_last_line() {
+    fn long_text_produces_snippet() {
         let text = format!("{}\n{} the end of it\n\n", "x".repeat(50), "y".repeat(80));
         let snippet = of(&text).expect("long enough");
         assert!(snippet.ends_with("theendofit") && snippet.starts_with('y'));

@@ -1,10 +1,12 @@
 //! Refusals in the words of the document.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::BridgeError;
+use agtmux_api::wire::{BridgeError, BridgeMode};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+
+const MISSING_TEXT: &str = "missing_text";
 
 #[derive(Debug)]
 pub(crate) struct Fault {
@@ -33,6 +35,27 @@ impl Fault {
         self.status == StatusCode::NOT_FOUND
     }
 
+    /// The same, after some of several answers have been given.
+    pub(super) fn after(mut self, given: usize, count: usize) -> Self {
+        if given > 0 {
+            self.error.message = format!("{given} of {count} answers were given: {}", self.error.message);
+        }
+        self
+    }
+
+    /// What is wrong with a request has another name in each mode.
+    pub(super) fn in_mode(mut self, mode: BridgeMode) -> Self {
+        if self.error.error_type == MISSING_TEXT {
+            self.error.error_type = match mode {
+                BridgeMode::Text | BridgeMode::Other => MISSING_TEXT,
+                BridgeMode::Select => "invalid_option_index",
+                BridgeMode::MultiSelect => "invalid_answers",
+            }
+            .into();
+        }
+        self
+    }
+
     pub(super) fn bad(error_type: &str, message: &str, hint: &str) -> Self {
         Self::new(StatusCode::BAD_REQUEST, (ErrorCode::BadRequest, error_type), message, hint)
     }
@@ -50,7 +73,7 @@ impl From<ApiError> for Fault {
             ErrorCode::TmuxNotInstalled => (StatusCode::SERVICE_UNAVAILABLE, "tmux_not_installed"),
             ErrorCode::NotStored => (StatusCode::SERVICE_UNAVAILABLE, "not_stored"),
             ErrorCode::NoPaneId => (StatusCode::BAD_REQUEST, "no_pane_id"),
-            ErrorCode::BadRequest | ErrorCode::TooLarge => (StatusCode::BAD_REQUEST, "missing_text"),
+            ErrorCode::BadRequest | ErrorCode::TooLarge => (StatusCode::BAD_REQUEST, MISSING_TEXT),
             ErrorCode::CallerIsAgent => (StatusCode::FORBIDDEN, "caller_is_agent"),
             ErrorCode::SendFailed => (StatusCode::BAD_GATEWAY, "send_failed"),
             ErrorCode::Timeout => (StatusCode::BAD_GATEWAY, "timeout"),

@@ -2,5 +2,6 @@
 
 mod fault;
 pub(super) mod hooks;
+mod request;
 pub(super) mod respond;
 pub(super) mod stream;

@@ -4,24 +4,22 @@ use std::time::Duration;
 
 use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{
-    Answer, Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, Guards, RespondAction, Verified,
+    Answer, Availability, BridgeError, BridgeRespond, BridgeResponded, Guards, RespondAction, Verified,
 };
 use agtmux_core::state::State as AgentState;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use serde::Deserialize;
-use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
+use super::request;
 use crate::actions::Asker;
 use crate::bridge::{Actor, Intent, Turn, word};
 use crate::serve::Context;
 use crate::store::agents;
 
-const LARGEST_BODY: usize = 5 << 20;
 /// How long the answer's effect is waited for.
 const OBSERVED_WITHIN: Duration = Duration::from_secs(2);
 
@@ -35,8 +33,8 @@ pub(crate) async fn post_respond(
     Path(agent_id): Path<String>,
     body: Body,
 ) -> Result<Json<BridgeResponded>, Fault> {
-    let request = read(body).await?;
-    let answer = answer(&request)?;
+    let request = request::read(body).await?;
+    let answers = request::answers(&request)?;
     let runtime_id = runtime_of(&context, &agent_id).await?;
     if context.bridge.runtimes_of(&agent_id).len() > 1 {
         let twice = (ErrorCode::RefAmbiguous, "wrong_state");
@@ -44,7 +42,7 @@ pub(crate) async fn post_respond(
         let hint = "POST /v1/actions/respond with the runtime:ID of one, as /v1/panes lists them";
         return Err(Fault::new(StatusCode::CONFLICT, twice, message, hint));
     }
-    let task = tokio::spawn(async move { respond(&context, asker, &agent_id, runtime_id, request, answer).await });
+    let task = tokio::spawn(async move { respond(&context, asker, &agent_id, &runtime_id, request, answers).await });
     task.await.unwrap_or_else(|error| {
         tracing::error!(%error, "an answer ended badly");
         Err(Fault::new(
@@ -60,15 +58,12 @@ async fn respond(
     context: &Context,
     asker: Asker,
     agent_id: &str,
-    runtime_id: String,
+    runtime_id: &str,
     request: BridgeRespond,
-    answer: Answer,
+    answers: Vec<Answer>,
 ) -> Result<Json<BridgeResponded>, Fault> {
     let mut changes = context.bridge.ring().follow();
-    let said = match &answer {
-        Answer::Text(text) => text.clone(),
-        answer => answer.to_string(),
-    };
+    let said: Vec<String> = answers.iter().map(said).collect();
     let before = context.bridge.state_of(agent_id);
     let guards = Guards {
         r#ref: format!("runtime:{runtime_id}"),
@@ -77,16 +72,16 @@ async fn respond(
         client: Some("bridge".into()),
         ..Guards::default()
     };
-    let done = context.actions.respond(RespondAction { guards, answer }, asker).await?;
-    if done.report.verified == Verified::Failed {
-        let message = "the keys were pressed, and the dialog is still open";
-        let failed = (ErrorCode::SendFailed, "send_failed");
-        return Err(Fault::new(StatusCode::BAD_GATEWAY, failed, message, "agtmux view-output shows what came of it"));
-    }
-    let turn = Turn { agent_id, actor: Actor::User, intent: Intent::Answer, text: &said };
-    let turn_id = context.bridge.note_turn(turn).await;
+    let turn_id = context.bridge.expect_turn(agent_id);
+    let given = give(context, asker, guards, answers).await;
+    let Given { verified, latency_ms, asks_on } = given.map_err(|fault| {
+        context.bridge.forget_turn(agent_id, &turn_id);
+        fault.in_mode(request.mode)
+    })?;
+    let turn = Turn { agent_id, actor: Actor::User, intent: Intent::Answer, text: &said.join("\n") };
+    context.bridge.keep_turn(&turn_id, turn).await;
     let deadline = Instant::now() + OBSERVED_WITHIN;
-    while context.bridge.state_of(agent_id) == before {
+    while !asks_on && context.bridge.state_of(agent_id) == before {
         if timeout_at(deadline, changes.changed()).await.is_err() {
             break;
         }
@@ -95,50 +90,57 @@ async fn respond(
         status: "ok".into(),
         agent_id: agent_id.to_owned(),
         new_state: context.bridge.state_of(agent_id).and_then(word).map(str::to_owned),
-        latency_ms: done.latency_ms,
+        latency_ms,
         mode: request.mode,
-        verified: done.report.verified,
+        verified,
         turn_id,
     }))
 }
 
-async fn read(body: Body) -> Result<BridgeRespond, Fault> {
-    let hint = "send JSON such as {\"mode\": \"text\", \"text\": \"yes\"}";
-    let bytes =
-        to_bytes(body, LARGEST_BODY).await.map_err(|_| Fault::bad("missing_text", "the body is too large", hint))?;
-    let value: Value =
-        serde_json::from_slice(&bytes).map_err(|_| Fault::bad("missing_text", "the body is no JSON", hint))?;
-    let mode = value.get("mode");
-    if mode.is_some_and(|mode| BridgeMode::deserialize(mode).is_err()) {
-        return Err(Fault::bad("invalid_mode", "there is no such mode", "use text, select or other"));
-    }
-    BridgeRespond::deserialize(&value).map_err(|error| {
-        let error_type = match value.get("option_index").is_some_and(|index| index.as_u64().is_none()) {
-            true => "invalid_option_index",
-            false => "missing_text",
-        };
-        Fault::bad(error_type, &format!("the request cannot be read: {error}"), hint)
-    })
+/// What came of all answers.
+struct Given {
+    verified: Verified,
+    latency_ms: u64,
+    /// It asks something else now.
+    asks_on: bool,
 }
 
-fn answer(request: &BridgeRespond) -> Result<Answer, Fault> {
-    match request.mode {
-        BridgeMode::Text | BridgeMode::Other => match &request.text {
-            Some(text) if !text.trim().is_empty() => Ok(Answer::Text(text.clone())),
-            _ => Err(Fault::bad("missing_text", "there is no text", "send a text, or mode select with option_index")),
-        },
-        BridgeMode::Select => {
-            // They count from 0, the screen from 1.
-            let index = request.option_index.filter(|index| *index < 1000);
-            index.map(|index| Answer::Option(index + 1)).ok_or_else(|| {
-                Fault::bad(
-                    "invalid_option_index",
-                    "option_index is missing or no index",
-                    "count from 0 as in the dialog",
-                )
-            })
+fn said(answer: &Answer) -> String {
+    match answer {
+        Answer::Text(text) => text.clone(),
+        answer => answer.to_string(),
+    }
+}
+
+/// One answer after the other. Each but the first is for the question that the one before it brought up, and for no other.
+async fn give(context: &Context, asker: Asker, mut guards: Guards, answers: Vec<Answer>) -> Result<Given, Fault> {
+    let (count, request_ref) = (answers.len(), guards.request_ref.clone());
+    let mut given = Given { verified: Verified::Inconclusive, latency_ms: 0, asks_on: false };
+    for (n, answer) in answers.into_iter().enumerate() {
+        if n > 0 {
+            guards.request_ref = request_ref.as_ref().map(|name| format!("{name}/{}", n + 1));
+        }
+        let action = RespondAction { guards: guards.clone(), answer };
+        let done = context.actions.respond(action, asker.clone()).await;
+        let done = done.map_err(|error| Fault::from(error).after(n, count))?;
+        given.latency_ms += done.latency_ms;
+        given.verified = done.report.verified;
+        if given.verified == Verified::Failed {
+            let message = "the keys were pressed, and the dialog is still open";
+            let failed = (ErrorCode::SendFailed, "send_failed");
+            let hint = "agtmux view-output shows what came of it";
+            return Err(Fault::new(StatusCode::BAD_GATEWAY, failed, message, hint).after(n, count));
+        }
+        guards.if_dialog = done.report.asks_now.map(|next| next.fingerprint);
+        given.asks_on = guards.if_dialog.is_some();
+        if n + 1 < count && !given.asks_on {
+            let fewer = (ErrorCode::Precondition, "wrong_state");
+            let hint = "send one answer for each question that it asks";
+            let message = "it asks nothing more";
+            return Err(Fault::new(StatusCode::CONFLICT, fewer, message, hint).after(n + 1, count));
         }
     }
+    Ok(given)
 }
 
 /// The runtime in which the agent lives, or why there is none.

@@ -6,6 +6,8 @@ use super::{ASKED, Frame, PURPOSE, Piece, Question, choices, joined, names, next
 use crate::model::play::event;
 use crate::model::script::Act;
 
+const SHAPES: &str = "Which shapes may the buttons have?";
+
 pub(super) fn question(body: &Value) -> Question {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let last = messages.iter().rev().find(|message| message["role"] == "user").unwrap_or(&Value::Null);
@@ -38,9 +40,8 @@ fn since_tool(content: &Value) -> Vec<String> {
 
 fn call(question: &Question, act: &Act) -> (String, Value) {
     match act {
-        Act::Ask => {
-            let asked = json!({"question": ASKED, "header": "Colour", "options": choices(), "multiSelect": false});
-            (question.tool(&["AskUserQuestion"]), json!({"questions": [asked]}))
+        Act::Ask | Act::Many | Act::Several => {
+            (question.tool(&["AskUserQuestion"]), json!({"questions": questions(act)}))
         }
         Act::Plan => (question.tool(&["ExitPlanMode"]), json!({})),
         Act::Task(prompt) => {
@@ -54,6 +55,17 @@ fn call(question: &Question, act: &Act) -> (String, Value) {
             }
             (question.tool(&["Bash"]), input)
         }
+    }
+}
+
+fn questions(act: &Act) -> Value {
+    let one = json!({"question": ASKED, "header": "Colour", "options": choices(), "multiSelect": false});
+    let shapes = ["Round", "Square", "Oval"].map(|label| json!({"label": label, "description": "A shape"}));
+    let many = json!({"question": SHAPES, "header": "Shape", "options": shapes, "multiSelect": true});
+    match act {
+        Act::Several => json!([many, one]),
+        Act::Many => json!([many]),
+        _ => json!([one]),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn question(body: &Value) -> Question {
 
 fn call(question: &Question, act: &Act) -> (String, Value) {
     match act {
-        Act::Ask | Act::Plan => {
+        Act::Ask | Act::Many | Act::Several | Act::Plan => {
             let name = question.tool(&["ask_user", "question", "ask_user_question"]);
             let input = if name == "ask_user" { form() } else { questions() };
             (name, input)

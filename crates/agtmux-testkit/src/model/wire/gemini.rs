@@ -34,7 +34,7 @@ pub(super) fn question(path: &str, body: &Value) -> Question {
 
 fn call(question: &Question, act: &Act) -> (String, Value) {
     match act {
-        Act::Ask | Act::Plan => {
+        Act::Ask | Act::Many | Act::Several | Act::Plan => {
             let asked = json!({"question": ASKED, "header": "Colour", "type": "choice", "options": choices()});
             (question.tool(&["ask_user"]), json!({"questions": [asked]}))
         }

@@ -36,7 +36,7 @@ fn begun_agent(item: &Value) -> Option<String> {
 
 fn call(question: &Question, act: &Act) -> (String, Value) {
     match act {
-        Act::Ask | Act::Plan => {
+        Act::Ask | Act::Many | Act::Several | Act::Plan => {
             let asked = json!({"id": "q1", "header": "Colour", "question": ASKED, "options": choices()});
             (question.tool(&["request_user_input"]), json!({"questions": [asked]}))
         }

@@ -1,0 +1,79 @@
+//! Streams of server-sent events. Each reader pulls from a shared record at its own pace: one that stalls costs nothing but
+//! its place in it, and one that falls too far behind is told so.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::sync::watch;
+
+use super::query::Refusal;
+
+/// A comment this often tells both ends that the other is still there. One at the start tells that the stream stands.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+
+/// What one reader follows, and where it is.
+pub(super) trait Place: Send + 'static {
+    /// What has come since the last time; empty where nothing has.
+    fn catch_up(&mut self) -> Bytes;
+}
+
+/// Ends with the daemon, or when nobody writes any more.
+pub(super) fn stream(place: impl Place, latest: watch::Receiver<u64>, stopping: watch::Receiver<bool>) -> Response {
+    let reader = Reader { place, latest, stopping, begun: false };
+    let chunks = stream::unfold(reader, |mut reader| async move {
+        let chunk = reader.next().await?;
+        Some((Ok::<_, Infallible>(chunk), reader))
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The last event that a reader has: by its header, as browsers send it when they come back, else by its query.
+pub(super) fn last_event(headers: &HeaderMap, asked: Option<u64>) -> Result<Option<u64>, Refusal> {
+    let Some(header) = headers.get("last-event-id") else { return Ok(asked) };
+    let id = header.to_str().ok().and_then(|id| id.parse().ok());
+    id.map(Some).ok_or_else(|| {
+        let error = ApiError::new(ErrorCode::BadRequest, "Last-Event-ID is not a number");
+        error.with_hint("leave it out to begin anew").into()
+    })
+}
+
+struct Reader<P> {
+    place: P,
+    /// Turns with every event.
+    latest: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    begun: bool,
+}
+
+impl<P: Place> Reader<P> {
+    /// The next bytes to send, or `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            self.latest.mark_unchanged();
+            let chunk = self.place.catch_up();
+            let first = !std::mem::replace(&mut self.begun, true);
+            if !chunk.is_empty() {
+                return Some(chunk);
+            }
+            if first {
+                return Some(COMMENT);
+            }
+            tokio::select! {
+                changed = self.latest.changed() => changed.ok()?,
+                _ = self.stopping.wait_for(|stop| *stop) => return None,
+                () = tokio::time::sleep(HEARTBEAT) => return Some(COMMENT),
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! How many read, and how much there is to read.
+
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) agents: usize,
+    /// Each turn of an agent is two hooks and five events.
+    pub(crate) hooks_per_second: f64,
+    pub(crate) readers: usize,
+    pub(crate) stalled: usize,
+    pub(crate) lasts: Duration,
+    pub(crate) baseline: Duration,
+    pub(crate) writes_document: bool,
+}
+
+impl Plan {
+    pub(crate) fn from_args() -> Self {
+        let arguments: Vec<String> = std::env::args().collect();
+        // `cargo test --benches` runs this as a test: then it only has to work.
+        let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+        let (hooks_per_second, lasts, baseline) = if quick { (20.0, 4, 2) } else { (200.0, 60, 15) };
+        Self {
+            agents: 10,
+            hooks_per_second,
+            readers: 190,
+            stalled: 10,
+            lasts: Duration::from_secs(lasts),
+            baseline: Duration::from_secs(baseline),
+            writes_document: !quick,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The API as its description has it: whatever a fuzzer makes of the committed document, the daemon answers as it says there.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_bridge.rs"]
+mod bridge;
+#[path = "support/trial_http.rs"]
+mod http;
+#[path = "support/trial_web.rs"]
+mod web;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use agtmux::{SOON, health, items, list, soak, world};
+use agtmux_testkit::wait_until;
+use bridge::{hook, session_start};
+use web::open;
+
+/// How `scripts/schemathesis` says that there is none.
+const SKIPPED: i32 = 77;
+/// Streams do not end: a fuzzer would wait for them.
+const STREAMS: &str = "events(/stream)?$";
+const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn no_request_meets_a_server_error_or_an_answer_that_is_not_described() {
+    let world = world();
+    let tmux = world.tmux("default");
+    let pane = tmux.new_session("work", &world.stand_in("claude"));
+    let web = open(&world);
+    wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
+    hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
+    let examples = if soak() { "400" } else { "12" };
+    let mut fuzzer = Command::new(root().join("scripts/schemathesis"));
+    fuzzer
+        .arg("run")
+        .arg(root().join("crates/agtmux-api/schema/openapi.json"))
+        .args(["--url", &format!("http://{}", web.address)])
+        .args(["--header", &web.bearer(), "--header", "x-agtmux: 1"])
+        .args(["--exclude-path-regex", STREAMS, "--checks", CHECKS])
+        .args(["--max-examples", examples, "--suppress-health-check", "all", "--no-color"])
+        // It keeps what it has found in the directory that it is started in.
+        .current_dir(world.dir())
+        .stdin(Stdio::null());
+    let done = fuzzer.output().expect("the script can be started");
+    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    if done.status.code() == Some(SKIPPED) {
+        return println!("skipped 1 test: {}", said.trim());
+    }
+    assert!(done.status.success(), "{said}");
+    println!("{}", said.lines().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("\n"));
+    assert_eq!(health(&world)["store"]["error"], serde_json::Value::Null, "it is well after all that");
+}
