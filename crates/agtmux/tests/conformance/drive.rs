@@ -193,8 +193,8 @@ impl Driver<'_> {
                 self.wait_for_request(text, begun, true)?;
                 // The end of the turn before looks like the end of this one, until this one is drawn.
                 let is_typed = matches!(step.deed, Deed::Prompt(typed) if typed == *text);
-                let below = |look: &Look| look.below(text).or_else(|| (!is_typed).then(|| look.clone()));
-                self.wait_for_part(*scene, below)
+                let counts = |look: &Look| below(look, text).or_else(|| (!is_typed).then(|| look.clone()));
+                self.wait_for_part(*scene, counts)
             }
             Truth::File(name) => {
                 let path = self.room.place.project.join(name);
@@ -244,5 +244,29 @@ impl Driver<'_> {
         let look = self.room.look();
         let rows: Vec<&str> = look.screen.lines().map(str::trim_end).filter(|row| !row.is_empty()).collect();
         format!("title `{}`, screen:\n{}", look.title, rows.join("\n"))
+    }
+}
+
+/// What stands below the last row that shows this, if one does.
+fn below(look: &Look, text: &str) -> Option<Look> {
+    let rows: Vec<&str> = look.screen.lines().collect();
+    let row = rows.iter().rposition(|row| row.contains(text))?;
+    Some(Look { screen: rows[row + 1..].join("\n"), ..look.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mark::Mark;
+
+    #[test]
+    fn what_was_said_before_a_prompt_is_not_below_it() {
+        let look = |screen: &str| Look { screen: screen.into(), ..Look::default() };
+        let done = Mark::shows("done");
+        let [before, typed, after] =
+            ["> one\ndone\n> ", "> one\ndone\n> two", "> one\ndone\n> two\ndone\n> "].map(look);
+        assert_eq!(below(&before, "two"), None);
+        assert!(below(&typed, "two").is_some_and(|part| !done.holds(&part)));
+        assert!(below(&after, "two").is_some_and(|part| done.holds(&part)));
     }
 }

@@ -20,15 +20,6 @@ pub(crate) struct Look {
     pub(crate) command: String,
 }
 
-impl Look {
-    /// What stands below the last row that shows this, if one does.
-    pub(crate) fn below(&self, text: &str) -> Option<Self> {
-        let rows: Vec<&str> = self.screen.lines().collect();
-        let row = rows.iter().rposition(|row| row.contains(text))?;
-        Some(Self { screen: rows[row + 1..].join("\n"), ..self.clone() })
-    }
-}
-
 impl Mark {
     pub(crate) fn shows(text: &'static str) -> Self {
         Self::default().and_shows(text)
@@ -88,16 +79,6 @@ impl Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_said_before_a_prompt_is_not_below_it() {
-        let look = |screen: &str| Look { screen: screen.into(), ..Look::default() };
-        let done = Mark::shows("done");
-        let [before, typed, after] = ["> one\ndone\n> ", "> one\ndone\n> two", "> one\ndone\n> two\ndone\n> "].map(look);
-        assert_eq!(before.below("two"), None);
-        assert!(typed.below("two").is_some_and(|part| !done.holds(&part)));
-        assert!(after.below("two").is_some_and(|part| done.holds(&part)));
-    }
 
     #[test]
     fn only_the_last_rows_count() {
