@@ -15,6 +15,7 @@ mod output;
 mod prompt;
 mod run;
 mod session;
+mod startup;
 
 pub use delivery::{AgentTurn, Delivery, Level};
 pub use event::{TaskEvent, TaskEventKind};
@@ -28,3 +29,4 @@ pub use output::recent_output;
 pub use prompt::{Cursor, cursor_line, recognise};
 pub use run::{BadRunId, RunId};
 pub use session::{SessionNameError, TaskSession, project_slug};
+pub use startup::{Fate, FoundSession, Keeper, removed, session_title, still_active};
