@@ -18,5 +18,6 @@ pub mod rollup;
 pub mod runtime;
 pub mod sanitize;
 pub mod state;
+pub mod task;
 pub mod text;
 pub mod words;
