@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod ids;
 pub mod mind;
 pub mod ordering;
+pub mod output;
 pub mod redact;
 pub mod refs;
 pub mod rollup;
