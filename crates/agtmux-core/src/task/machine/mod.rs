@@ -78,6 +78,12 @@ impl TaskMachine {
         self.slots.values().filter_map(Slot::looks_at).min()
     }
 
+    /// What the task in this window waits for, as it was told.
+    pub fn asks(&self, window: WindowId) -> Option<&str> {
+        let slot = self.slots.get(&window).filter(|slot| slot.run.phase == Phase::Live)?;
+        slot.question.asked()
+    }
+
     /// Whether any task of the session lives, as far as is known.
     pub fn has_live_tasks(&self) -> bool {
         self.slots.values().any(|slot| slot.run.phase == Phase::Live)

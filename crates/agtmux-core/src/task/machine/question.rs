@@ -69,6 +69,11 @@ impl Question {
         }
     }
 
+    /// What was told and is not gone.
+    pub(super) fn asked(&self) -> Option<&str> {
+        self.told.as_ref().map(|asked| asked.prompt.as_str())
+    }
+
     /// When the next look can make it certain.
     pub(super) fn looks_at(&self) -> Option<Timestamp> {
         self.standing.as_ref().and_then(|standing| standing.since.checked_add(PROMPT_STANDS).ok())
