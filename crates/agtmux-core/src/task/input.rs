@@ -28,7 +28,7 @@ pub enum TaskInput {
     Rang { run: RunId, bells: u64, output: String },
     /// We are about to take something away.
     Ending(Ending),
-    /// Time has passed: the machine asked for it.
+    /// Time has passed: [`TaskMachine::wakes_at`](super::TaskMachine::wakes_at) asked for it.
     TimePassed,
 }
 
