@@ -101,6 +101,11 @@ impl Paths {
         self.state_dir.join("spool")
     }
 
+    /// What is known of tasks that run: files that tell the daemon how they do, also after it was away.
+    pub fn tasks_dir(&self) -> PathBuf {
+        self.state_dir.join("tasks")
+    }
+
     /// What `agtmux setup` has put into the settings of agents, so that it can be taken out again.
     pub fn setup_record(&self) -> PathBuf {
         self.state_dir.join("setup.json")
@@ -116,6 +121,8 @@ impl Paths {
         self.prepare_state_dir()?;
         private_dir(&self.hook_dir(), "AGTMUX_STATE_DIR")?;
         self.prepare_spool()?;
+        private_dir(&self.tasks_dir(), "AGTMUX_STATE_DIR")?;
+        private_dir(&self.tasks_dir().join("logs"), "AGTMUX_STATE_DIR")?;
         if let Some(dir) = self.socket.parent() {
             private_dir(dir, "AGTMUX_SOCKET")?;
         }
@@ -169,7 +176,7 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "records" | "spool" | "setup.json")
+        matches!(&*name, "hooks" | "records" | "spool" | "tasks" | "setup.json")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
     };

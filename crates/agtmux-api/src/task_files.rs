@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
     pub run_id: String,
+    /// Of the tmux server.
+    pub socket: String,
     pub session: String,
     pub task: String,
     /// As a shell reads it.

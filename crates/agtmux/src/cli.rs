@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    send, setup, status, view_output, wait, watch, web,
+    send, setup, status, task, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -61,6 +61,9 @@ pub(crate) enum Command {
     Kill(Box<kill::KillArgs>),
     /// Start an agent that has ended again, in its pane and directory, with its own session
     Resume(Box<resume::ResumeArgs>),
+    /// Run work in the background in a tmux session of its own, and hear of it when it ends, rings or asks
+    #[command(subcommand)]
+    Task(task::TaskCommand),
     /// What was done to agents, by whom, and what came of it; refused actions, too
     Audit(audit::AuditArgs),
     /// Tell why an agent's state is what it is, or judge a saved screen

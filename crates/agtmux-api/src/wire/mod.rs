@@ -9,6 +9,7 @@ mod health;
 mod ingest;
 mod items;
 mod listing;
+mod task;
 mod web;
 
 pub use action::{
@@ -30,4 +31,8 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
+pub use task::{
+    EndedTask, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs, TaskLogsQuery, TaskPlace,
+    TaskRestart, TaskRun, TaskStarted, TaskStop,
+};
 pub use web::{WebLink, WebLinkRequest};

@@ -28,7 +28,7 @@ use crate::store::Store;
 
 pub(crate) use caller::Asker;
 use failure::Failure;
-use locks::Locks;
+pub(crate) use locks::Locks;
 use perform::Scene;
 use snapshots::Snapshots;
 

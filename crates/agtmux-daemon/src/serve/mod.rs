@@ -9,6 +9,7 @@ mod ingest;
 mod listener;
 mod query;
 mod routes;
+mod tasks;
 pub(crate) mod web;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
+use crate::tasks::Tasks;
 
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{Bound, Peer, bind};
@@ -43,6 +45,7 @@ pub(crate) struct Context {
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
     pub(crate) actions: Actions,
+    pub(crate) tasks: Tasks,
     pub(crate) bridge: Bridge,
     /// Where a browser comes in, if it may.
     pub(crate) door: Option<Arc<web::Door>>,

@@ -3,6 +3,7 @@
 //! A name is matched exactly (`=name`), and only to find the session; whatever is done is done to ids of one life of one server,
 //! in the same step in which the server checks that it is still that one.
 
+mod cursor;
 mod launch;
 mod read;
 
@@ -14,6 +15,7 @@ use crate::input::given_up;
 use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
+pub use cursor::CursorLine;
 pub use launch::{Launch, Launched};
 pub use read::{SlotPane, TaskSession};
 
@@ -96,6 +98,13 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let answer = self.run(&[launch::launch(&framing, launch)]).await?;
         launch::launched(&framing, &answer).ok_or(LaunchError::Gone)
+    }
+
+    /// Where the cursors of some panes stand. Panes that are gone are missing, and may be the reason why others are.
+    pub async fn cursor_lines(&self, panes: &[u32]) -> Result<Vec<CursorLine>, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&cursor::look(&framing, panes)).await?;
+        Ok(cursor::lines(&framing, &answer))
     }
 
     /// Kills windows, if that server still lives. Those that are gone are none.
