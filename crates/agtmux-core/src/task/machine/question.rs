@@ -69,6 +69,10 @@ impl Question {
         }
     }
 
+    pub(super) fn told_prompt(&self) -> Option<&str> {
+        self.told.as_ref().map(|told| told.prompt.as_str())
+    }
+
     /// When the next look can make it certain.
     pub(super) fn looks_at(&self) -> Option<Timestamp> {
         self.standing.as_ref().and_then(|standing| standing.since.checked_add(PROMPT_STANDS).ok())
