@@ -106,6 +106,16 @@ impl Paths {
         self.state_dir.join("tasks")
     }
 
+    /// What is written down with a tmux session to know it for ours: this agtmux of this user.
+    pub fn task_owner(&self) -> String {
+        let dir = self.tasks_dir();
+        let bytes = dir.as_os_str().as_encoded_bytes();
+        let place = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{}:{place:016x}", rustix::process::geteuid().as_raw())
+    }
+
     /// What `agtmux setup` has put into the settings of agents, so that it can be taken out again.
     pub fn setup_record(&self) -> PathBuf {
         self.state_dir.join("setup.json")

@@ -24,6 +24,8 @@ pub enum TaskInput {
         /// The last lines that it wrote.
         output: String,
     },
+    /// The same of a process that had its terminal to its end: its window was not taken away from it, so nobody has to look.
+    Finished { run: RunId, exit: Exit, bells: u64, output: String },
     /// A run has rung, so often in all.
     Rang { run: RunId, bells: u64, output: String },
     /// We are about to take something away.

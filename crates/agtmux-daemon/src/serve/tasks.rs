@@ -113,9 +113,13 @@ pub(super) async fn stop_task(
 #[utoipa::path(post, path = "/v1/tasks/restart", request_body = TaskRestart, responses(
     (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 502, body = ApiError)))]
-pub(super) async fn restart_task(State(context): State<Context>, body: Body) -> Answer<TaskStarted> {
+pub(super) async fn restart_task(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskStarted> {
     let action: TaskRestart = read(body).await?;
-    whole(async move { context.tasks.restart(action).await }).await
+    whole(async move { context.tasks.restart(action, &asker).await }).await
 }
 
 /// Takes windows away whose tasks have ended.

@@ -223,8 +223,12 @@ impl Run {
             let since = *self.ended_at.get_or_insert(now);
             if ended || now >= since + READER_WITHIN {
                 (self.bells, self.ended_at) = (bells, None);
-                let (hung_up, exit) = (exit.hung_up, exit_of(exit));
-                news.inputs.push(TaskInput::Exited { run, exit, bells, output: self.tail(), hung_up });
+                let (hung_up, exit, output) = (exit.hung_up, exit_of(exit), self.tail());
+                // Whether its window was taken away from it is seen by a look.
+                news.inputs.push(match hung_up {
+                    true => TaskInput::Exited { run, exit, bells, output },
+                    false => TaskInput::Finished { run, exit, bells, output },
+                });
             }
             return news;
         }

@@ -19,6 +19,14 @@ use crate::store::{Change, RunRow};
 /// More than any command has that a person or an agent has written.
 const LONGEST_COMMAND: usize = 128 << 10;
 
+/// What is started, and for whom.
+struct What<'a> {
+    task: &'a TaskName,
+    command: &'a str,
+    cwd: &'a str,
+    keeper: &'a str,
+}
+
 impl Tasks {
     pub(crate) async fn run(&self, run: TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
         let place = self.place(&run.session, run.socket.as_ref())?;
@@ -26,13 +34,14 @@ impl Tasks {
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
-        let keeper = SlotKeeper { owner: self.owner(), project, process: self.keeper_process(asker) };
+        let keeper = SlotKeeper { owner: self.0.owner.clone(), project, process: self.keeper_process(asker) };
         let (session, slot) = self.slot(&tmux, &place, &task, &keeper).await?;
-        self.launch(&tmux, &place, &session, &slot, &task, &run.command, &run.cwd).await
+        let what = What { task: &task, command: &run.command, cwd: &run.cwd, keeper: &keeper.process };
+        self.launch(&tmux, &place, &session, &slot, &what).await
     }
 
     /// The same once more, as it was started.
-    pub(crate) async fn restart(&self, action: TaskRestart) -> Result<TaskStarted, ApiError> {
+    pub(crate) async fn restart(&self, action: TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
@@ -42,7 +51,8 @@ impl Tasks {
             let message = format!("'{task}' was not started by agtmux, so it cannot be started again");
             return Err(ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND'"));
         };
-        self.launch(&tmux, &place, &session, &slot, &task, &command, &cwd).await
+        let what = What { task: &task, command: &command, cwd: &cwd, keeper: &self.keeper_process(asker) };
+        self.launch(&tmux, &place, &session, &slot, &what).await
     }
 
     pub(super) async fn turn(&self, place: &Place) -> tokio::sync::OwnedMutexGuard<()> {
@@ -103,16 +113,13 @@ impl Tasks {
         self.find(tmux, place, task.as_str()).await
     }
 
-    #[expect(clippy::too_many_arguments, reason = "each is another kind of thing")]
     async fn launch(
         &self,
         tmux: &TmuxServer,
         place: &Place,
         session: &TaskSession,
         slot: &SlotPane,
-        task: &TaskName,
-        command: &str,
-        cwd: &str,
+        &What { task, command, cwd, keeper }: &What<'_>,
     ) -> Result<TaskStarted, ApiError> {
         let run_id = RunId::from(Uuid::now_v7());
         let files = RunFiles::of(&self.0.dir, run_id.as_str());
@@ -138,6 +145,7 @@ impl Tasks {
             run: run_id.as_str(),
             command,
             cwd,
+            keeper,
             program: &program,
             reader: &reader,
         };

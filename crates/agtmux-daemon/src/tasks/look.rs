@@ -6,8 +6,8 @@ use std::path::Path;
 use agtmux_api::task_files::RunFiles;
 use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, WindowId};
-use agtmux_core::task::{Exit, PaneLook, RunId, SessionLook, Signal, TaskInput, TaskLook};
-use agtmux_tmux::{CursorLine, SlotPane, TaskSession, TmuxServer, is_listening};
+use agtmux_core::task::{Cursor, Exit, PaneLook, RunId, SessionLook, Signal, TaskInput, TaskLook, cursor_line};
+use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxServer, is_listening};
 
 use super::book::{Book, Session};
 use super::follow::tail;
@@ -45,7 +45,7 @@ impl Tasks {
     }
 
     /// Where the cursors of those stand who may ask something.
-    async fn cursors(&self, tmux: &TmuxServer, seen: Option<&TaskSession>, session: &Session) -> HashMap<u32, CursorLine> {
+    async fn cursors(&self, tmux: &TmuxServer, seen: Option<&TaskSession>, session: &Session) -> HashMap<u32, CursorLook> {
         let Some(seen) = seen else { return HashMap::new() };
         let may_ask = |pane: &&SlotPane| {
             let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
@@ -55,7 +55,7 @@ impl Tasks {
         if panes.is_empty() {
             return HashMap::new();
         }
-        let lines = tmux.cursor_lines(&panes).await.unwrap_or_default();
+        let lines = tmux.cursor_looks(&panes).await.unwrap_or_default();
         lines.into_iter().map(|line| (line.pane, line)).collect()
     }
 
@@ -64,7 +64,7 @@ impl Tasks {
         place: &Place,
         seen: Option<TaskSession>,
         session: &Session,
-        cursors: &HashMap<u32, CursorLine>,
+        cursors: &HashMap<u32, CursorLook>,
     ) -> SessionLook {
         let now = self.0.clock.now();
         let Some(seen) = seen else { return SessionLook::missing(place.session.clone(), None, now) };
@@ -80,7 +80,7 @@ impl Tasks {
         SessionLook { session_name: place.session.clone(), exists: true, captured_at: now, tasks, server }
     }
 
-    fn task_look(&self, pane: &SlotPane, session: &Session, cursor: Option<&CursorLine>) -> TaskLook {
+    fn task_look(&self, pane: &SlotPane, session: &Session, cursor: Option<&CursorLook>) -> TaskLook {
         let run: Option<RunId> = pane.run.as_ref().and_then(|run| run.parse().ok());
         let files = run.as_ref().map(|run| RunFiles::of(&self.0.dir, run.as_str()));
         let known = run.as_ref().and_then(|run| session.runs.get(run));
@@ -103,8 +103,8 @@ impl Tasks {
             bell_count: status.map(|status| status.bells).or(known.map(|run| run.bells)).unwrap_or(pane.bells),
             output_preview: files.as_ref().map(tail).unwrap_or_default(),
             run,
-            cursor_line: cursor.map(|cursor| cursor.line.clone()),
-            cursor_row: cursor.map(|cursor| cursor.row),
+            cursor_line: cursor.map(line_of),
+            cursor_row: cursor.map(|cursor| cursor.line),
         }
     }
 
@@ -130,6 +130,11 @@ impl Tasks {
         }
         look
     }
+}
+
+fn line_of(look: &CursorLook) -> String {
+    let rows: Vec<&str> = look.rows.iter().map(String::as_str).collect();
+    cursor_line(&rows, look.width, Cursor { x: look.x, y: look.y })
 }
 
 fn exit_of(pane: &SlotPane) -> Exit {

@@ -44,6 +44,7 @@ struct Inner {
     store: Arc<Store>,
     clock: Clock,
     dir: PathBuf,
+    owner: String,
     /// The program that is started in panes, if there is one.
     program: PathBuf,
     book: Mutex<Book>,
@@ -77,7 +78,8 @@ impl Tasks {
         let on_event = OnEvent::start(&discovery.config().tasks.on_event);
         let book = Mutex::new(Book::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
-        let inner = Inner { engine, discovery, actions, store, clock, dir, program, book, nudge, turns, on_event };
+        let owner = paths.task_owner();
+        let inner = Inner { engine, discovery, actions, store, clock, dir, owner, program, book, nudge, turns, on_event };
         let tasks = Self(Arc::new(inner));
         tokio::spawn(tasks.clone().follow());
         tasks
@@ -103,13 +105,8 @@ impl Tasks {
     }
 
     /// Ours is what this agtmux of this user has made: a name is no proof.
-    fn owner(&self) -> String {
-        let place = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_URL, self.0.dir.as_os_str().as_encoded_bytes());
-        format!("{}:{}", rustix::process::geteuid().as_raw(), place.simple())
-    }
-
     fn is_ours(&self, keeper: &SlotKeeper) -> bool {
-        keeper.owner == self.owner()
+        keeper.owner == self.0.owner
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Launch<'a> {
     pub run: &'a str,
     pub command: &'a str,
     pub cwd: &'a str,
+    /// The program that the session is kept for.
+    pub keeper: &'a str,
     /// Watches over the program, and is the pane's own process.
     pub program: &'a [OsString],
     /// Reads what the pane writes.
@@ -78,6 +80,7 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         text(COMMAND, launch.command),
         text(CWD, launch.cwd),
         text(RUN, launch.run),
+        keep_for(launch.session, launch.keeper),
         bell_hook(launch.session),
         respawn(&pane, launch),
         pipe(&pane, launch.reader),
@@ -96,6 +99,11 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         .arg(&pane)
         .arg(is_it)
         .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
+}
+
+/// Whoever starts something keeps the session.
+fn keep_for(session: u32, keeper: &str) -> Command {
+    Command::new("set-option").literal("-t").literal(format!("${session}:")).literal(PROCESS).literal(keeper)
 }
 
 /// Counts what rings where the pipe is somebody else's.
@@ -143,6 +151,7 @@ mod tests {
             run: "r1",
             command: "it's; kill-server #(x)",
             cwd: "/p;",
+            keeper: "5.6",
             program: &program,
             reader: &reader,
         };

@@ -15,7 +15,7 @@ use crate::input::given_up;
 use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
-pub use cursor::CursorLine;
+pub use cursor::CursorLook;
 pub use launch::{Launch, Launched};
 pub use read::{SlotPane, TaskSession};
 
@@ -107,10 +107,10 @@ impl TmuxServer {
     }
 
     /// Where the cursors of some panes stand. Panes that are gone are missing, and may be the reason why others are.
-    pub async fn cursor_lines(&self, panes: &[u32]) -> Result<Vec<CursorLine>, TmuxError> {
+    pub async fn cursor_looks(&self, panes: &[u32]) -> Result<Vec<CursorLook>, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&cursor::look(&framing, panes)).await?;
-        Ok(cursor::lines(&framing, &answer))
+        Ok(cursor::looks(&framing, &answer))
     }
 
     /// Kills windows, if that server still lives. Those that are gone are none.

@@ -48,6 +48,14 @@ impl TaskMachine {
         self.hear(run, heard, now, told);
     }
 
+    /// Its end need not wait for a look.
+    pub(super) fn finished(&mut self, run: &RunId, now: Timestamp, told: &mut Told) {
+        let slot = self.slots.iter_mut().find(|(_, slot)| slot.run.id.as_ref() == Some(run));
+        if let Some((window, slot)) = slot {
+            slot.tell_end(&mut Teller { session: &self.session, window: *window, now, told });
+        }
+    }
+
     pub(super) fn rang(&mut self, run: &RunId, bells: u64, output: &str, now: Timestamp, told: &mut Told) {
         let heard = Heard { exit: None, bells, output: recent_output(output) };
         self.hear(run, heard, now, told);

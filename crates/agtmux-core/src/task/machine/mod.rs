@@ -61,6 +61,10 @@ impl TaskMachine {
             TaskInput::Looked(look) => self.looked(look, now, &mut told),
             TaskInput::Started(launch) => self.started(launch, now, &mut told),
             TaskInput::Exited { run, exit, bells, output } => self.exited(&run, exit, bells, &output, now, &mut told),
+            TaskInput::Finished { run, exit, bells, output } => {
+                self.exited(&run, exit, bells, &output, now, &mut told);
+                self.finished(&run, now, &mut told);
+            }
             TaskInput::Rang { run, bells, output } => self.rang(&run, bells, &output, now, &mut told),
             TaskInput::Ending(ending) => self.ending(ending, now, &mut told),
             TaskInput::TimePassed => self.time_passed(now, &mut told),
@@ -78,10 +82,14 @@ impl TaskMachine {
         self.slots.values().filter_map(Slot::looks_at).min()
     }
 
-    /// What the task in this window waits for, as it was told.
+    /// The prompt at which the task in this window waits, if that was told.
     pub fn asks(&self, window: WindowId) -> Option<&str> {
-        let slot = self.slots.get(&window).filter(|slot| slot.run.phase == Phase::Live)?;
-        slot.question.asked()
+        self.slots.get(&window).filter(|slot| slot.run.phase == Phase::Live)?.question.told_prompt()
+    }
+
+    /// Whether it knows of no window.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
     }
 
     /// Whether any task of the session lives, as far as is known.

@@ -69,9 +69,8 @@ impl Question {
         }
     }
 
-    /// What was told and is not gone.
-    pub(super) fn asked(&self) -> Option<&str> {
-        self.told.as_ref().map(|asked| asked.prompt.as_str())
+    pub(super) fn told_prompt(&self) -> Option<&str> {
+        self.told.as_ref().map(|told| told.prompt.as_str())
     }
 
     /// When the next look can make it certain.

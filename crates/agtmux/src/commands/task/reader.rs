@@ -9,8 +9,9 @@ use agtmux_api::task_files::{BoundedLog, OutputStatus, RunFiles, StatusFile, end
 use agtmux_core::output::Bells;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Whoever asks something writes nothing for at least so long.
+/// Whoever asks something writes nothing for at least so long; for longer, where the line is ended.
 const QUIET: Duration = Duration::from_millis(150);
+const QUIET_AFTER_LINE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(spec: &Path) {
     // However it ends, there is nobody to tell.
@@ -27,7 +28,7 @@ fn read_all(files: &RunFiles) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     while !listener.status.ended {
         let told = listener.status;
-        match wait(&stdin, listener.may_fall_silent())? {
+        match wait(&stdin, listener.patience())? {
             false => listener.silence(),
             true => match stdin.lock().read(&mut buffer)? {
                 0 => listener.end(),
@@ -46,8 +47,8 @@ fn worth_telling(before: OutputStatus, now: OutputStatus) -> bool {
 }
 
 /// Whether something is there to be read, or it was waited for in vain.
-fn wait(stdin: &io::Stdin, with_an_end: bool) -> io::Result<bool> {
-    let pause = Timespec::try_from(QUIET).ok().filter(|_| with_an_end);
+fn wait(stdin: &io::Stdin, patience: Option<Duration>) -> io::Result<bool> {
+    let pause = patience.and_then(|patience| Timespec::try_from(patience).ok());
     loop {
         let mut watched = [PollFd::new(stdin, PollFlags::IN)];
         match poll(&mut watched, pause.as_ref()) {
@@ -73,8 +74,10 @@ impl Listener {
         Self { log, bells, mark, held: Vec::new(), status: OutputStatus::default(), line_is_open: false }
     }
 
-    fn may_fall_silent(&self) -> bool {
-        self.line_is_open && !self.status.quiet
+    /// How long it has to be silent for that to be told; none while it is, or has never said anything.
+    fn patience(&self) -> Option<Duration> {
+        let quiet = if self.line_is_open { QUIET } else { QUIET_AFTER_LINE };
+        (!self.status.quiet && self.status.bytes > 0).then_some(quiet)
     }
 
     fn silence(&mut self) {
@@ -154,14 +157,15 @@ mod tests {
     }
 
     #[test]
-    fn only_an_open_line_can_be_a_question() {
+    fn silence_in_an_open_line_is_told_sooner() {
         let mut listener = Listener::new(None, "run");
+        assert_eq!(listener.patience(), None);
         listener.hear(b"line\r\n");
-        assert!(!listener.may_fall_silent());
+        assert_eq!(listener.patience(), Some(QUIET_AFTER_LINE));
         listener.hear(b"Go on? [y/N] ");
-        assert!(listener.may_fall_silent());
+        assert_eq!(listener.patience(), Some(QUIET));
         listener.silence();
-        assert!(listener.status.quiet && !listener.may_fall_silent());
+        assert!(listener.status.quiet && listener.patience().is_none());
         listener.hear(b"y");
         assert!(!listener.status.quiet);
     }
