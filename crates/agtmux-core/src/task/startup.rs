@@ -43,7 +43,8 @@ pub enum Fate {
 impl FoundSession<'_> {
     pub fn fate(&self, asking: &Keeper, asking_session: &TaskSession) -> Fate {
         let is_ours = !asking.owner.is_empty() && self.keeper == asking;
-        if !is_ours || self.name == asking_session.as_str() || self.keeper_lives != Some(false) || self.tasks.is_empty() {
+        if !is_ours || self.name == asking_session.as_str() || self.keeper_lives != Some(false) || self.tasks.is_empty()
+        {
             return Fate::Left;
         }
         let has_ended = |task: &&TaskLook| task.pane_state_known && task.dead;
@@ -139,7 +140,8 @@ mod tests {
         assert_eq!(fate("pi-foo-0", &ours, Some(true), &dead), Fate::Left);
         assert_eq!(fate("pi-foo-0", &ours, None, &dead), Fate::Left);
         assert_eq!(fate("pi-foo-0", &ours, Some(false), &[]), Fate::Left);
-        let nobody = FoundSession { name: "pi-foo-0", keeper: &keeper("", ""), keeper_lives: Some(false), tasks: &dead };
+        let nobody =
+            FoundSession { name: "pi-foo-0", keeper: &keeper("", ""), keeper_lives: Some(false), tasks: &dead };
         let here = "pi-foo-1".parse().expect("a name");
         assert_eq!(nobody.fate(&keeper("", ""), &here), Fate::Left);
     }

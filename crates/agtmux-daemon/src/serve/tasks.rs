@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
-    ActionOutcome, SendReport, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
-    TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStop,
+    ActionOutcome, SendReport, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList,
+    TaskLogs, TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStop,
 };
 use agtmux_core::task::TaskEvent;
 use axum::body::{Body, to_bytes};
