@@ -33,7 +33,7 @@ pub use items::{
 };
 pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
 pub use task::{
-    EndedTask, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs, TaskLogsQuery,
-    TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStop,
+    EndedTask, LeftSession, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
+    TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
 };
 pub use web::{WebLink, WebLinkRequest};

@@ -1,7 +1,7 @@
 //! Managed tasks. What is told of them, and how they look, is in the words of `agtmux_core::task`.
 
 use agtmux_core::ids::{PaneId, WindowId};
-use agtmux_core::task::{SessionLook, TaskEvent};
+use agtmux_core::task::{Delivery, SessionLook, TaskEvent};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,6 +178,42 @@ pub struct TaskEvents {
     #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
     pub items: Vec<TaskEvent>,
+}
+
+/// A harness session begins: what earlier ones of the same project have left is cleaned up or named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskStartup {
+    /// The session that begins. It is not looked at.
+    pub session: String,
+    #[serde(default)]
+    pub socket: Option<String>,
+    /// Whose sessions are looked at: an absolute path.
+    pub project: String,
+}
+
+/// What was found. It is for the person, and gives no agent a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct TaskStartupReport {
+    /// Sessions in which nothing ran any more.
+    pub removed: Vec<String>,
+    /// Sessions in which something still runs. They are left as they are.
+    pub active: Vec<LeftSession>,
+    /// The same in words.
+    pub notices: Vec<String>,
+    pub delivery: Delivery,
+}
+
+/// A session that an earlier session of the harness has left, with tasks that still run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct LeftSession {
+    pub session: String,
+    /// The harness's own id of its session.
+    pub session_id: Option<String>,
+    pub tasks: Vec<String>,
+    /// The harness session's title, else the first thing that the user said in it.
+    pub title: Option<String>,
+    pub notice: String,
 }
 
 /// What a task session looks like now.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::{redact, sanitize};
+use crate::{output, redact, sanitize};
 
 /// So many are shown with an event.
 const LINES: usize = 3;
@@ -20,18 +20,18 @@ static DEAD: LazyLock<Regex> =
 
 /// Without blank lines, rules and what tmux itself writes into a dead pane; with secrets taken out and nothing that a terminal would act
 /// upon.
-pub fn recent_output(output: &str) -> Vec<String> {
-    let shown = without_escapes(tail(output));
+pub fn recent_output(written: &str) -> Vec<String> {
+    let shown = output::lines(tail(written).as_bytes()).join("\n");
     let clean = redact::text(&shown);
     let mut last: Vec<String> = clean.lines().rev().filter(|line| is_useful(line)).take(LINES).map(shorten).collect();
     last.reverse();
     last
 }
 
-fn tail(output: &str) -> &str {
-    let start = output.len().saturating_sub(MOST_BYTES);
-    let start = (start..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or_default();
-    &output[start..]
+fn tail(written: &str) -> &str {
+    let start = written.len().saturating_sub(MOST_BYTES);
+    let start = (start..=written.len()).find(|at| written.is_char_boundary(*at)).unwrap_or_default();
+    &written[start..]
 }
 
 fn is_useful(line: &str) -> bool {
@@ -41,48 +41,6 @@ fn is_useful(line: &str) -> bool {
 
 fn shorten(line: &str) -> String {
     sanitize::for_column(line.trim_end(), COLUMNS)
-}
-
-/// What a log of raw output holds beside its text. A carriage return begins the line anew, as a progress bar does.
-fn without_escapes(raw: &str) -> String {
-    let mut out = String::with_capacity(raw.len());
-    let mut line = 0;
-    let mut chars = raw.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => skip_escape(&mut chars),
-            '\r' if chars.peek().is_none_or(|next| *next == '\n' || *next == '\r') => {}
-            '\r' => out.truncate(line),
-            '\n' => {
-                out.push(c);
-                line = out.len();
-            }
-            '\t' => out.push(' '),
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
-    match chars.next() {
-        Some('[') => {
-            // Parameters, then one letter.
-            while chars.next().is_some_and(|c| matches!(c, '\u{20}'..='\u{3f}')) {}
-        }
-        Some(']' | 'P' | '^' | '_' | 'X') => {
-            while let Some(c) = chars.next() {
-                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
-                    break;
-                }
-            }
-        }
-        Some('(' | ')' | '*' | '+' | '#' | '%') => {
-            chars.next();
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,7 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(super::tasks::restart_task))
         .routes(routes!(super::tasks::prune_dead_tasks))
         .routes(routes!(super::tasks::kill_all_tasks))
+        .routes(routes!(super::tasks::start_up_tasks))
         .routes(routes!(super::tasks::get_task_events))
         .routes(routes!(super::tasks::follow_task_events))
         .routes(routes!(super::adapters::get_adapters, super::adapters::switch_adapter))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionOutcome, SendReport, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList,
-    TaskLogs, TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStop,
+    TaskLogs, TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
 };
 use agtmux_core::task::TaskEvent;
 use axum::body::{Body, to_bytes};
@@ -143,6 +143,19 @@ pub(super) async fn kill_all_tasks(
     let action: TaskCleanup = read(body).await?;
     context.tasks.allow(&asker, "end tasks").await?;
     whole(async move { context.tasks.kill_all(action).await }).await
+}
+
+/// To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
+/// names the rest. Sessions of others, and of programs that still run, are not touched.
+#[utoipa::path(post, path = "/v1/tasks/startup", request_body = TaskStartup, responses(
+    (status = 200, body = TaskStartupReport), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn start_up_tasks(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskStartupReport> {
+    let asked: TaskStartup = read(body).await?;
+    whole(async move { context.tasks.startup(asked, &asker).await }).await
 }
 
 /// What happened to tasks: the newest, or what came after `after`.

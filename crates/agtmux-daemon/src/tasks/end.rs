@@ -82,18 +82,18 @@ impl Tasks {
     }
 
     /// What ended by itself is told first, and then that the rest is ended by us.
-    async fn take_away(&self, place: &Place, ending: Ending) {
+    pub(super) async fn take_away(&self, place: &Place, ending: Ending) {
         let mut book = self.0.book.lock().await;
         self.scan_session(&mut book, place, true).await;
         self.tell(&mut book, place, vec![TaskInput::Ending(ending)], Vec::new()).await;
     }
 
-    async fn look_soon(&self, place: &Place) {
+    pub(super) async fn look_soon(&self, place: &Place) {
         self.0.book.lock().await.session(place).look_by(Instant::now());
         self.0.nudge.notify_one();
     }
 
-    fn forget_logs<'a>(&self, panes: impl Iterator<Item = &'a SlotPane>) {
+    pub(super) fn forget_logs<'a>(&self, panes: impl Iterator<Item = &'a SlotPane>) {
         for run in panes.filter_map(|pane| pane.run.as_ref()?.parse::<RunId>().ok()) {
             RunFiles::of(&self.0.dir, run.as_str()).remove_log();
         }

@@ -238,7 +238,7 @@ impl Tasks {
     }
 
     /// The program that a session is made for: the agent that asks, or else whoever started the one that asks.
-    fn keeper_process(&self, asker: &Asker) -> String {
+    pub(super) fn keeper_process(&self, asker: &Asker) -> String {
         let processes = self.0.discovery.processes();
         let found = self.0.actions.keeper_of(asker);
         found.and_then(|pid| Some(format!("{pid}.{}", processes.start_time(pid)?))).unwrap_or_default()

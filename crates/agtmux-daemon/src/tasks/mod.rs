@@ -12,6 +12,8 @@ mod launch;
 mod look;
 mod on_event;
 mod read;
+mod startup;
+mod titles;
 
 use std::path::PathBuf;
 use std::sync::Arc;

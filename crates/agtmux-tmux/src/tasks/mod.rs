@@ -87,6 +87,12 @@ impl TmuxServer {
         self.run_starting(&launch::new_session(session, task, keeper)).await.map(drop)
     }
 
+    /// Writes down for which process a session is kept from now on.
+    pub async fn keep_task_session(&self, server: (u32, i64), session: u32, process: &str) -> Result<(), TmuxError> {
+        let set = Command::new("set-option").arg("-t").arg(format!("${session}")).arg(PROCESS).arg(process);
+        self.run(&[self.on_that_server(server, &set)]).await.map(drop)
+    }
+
     /// Makes one more window that waits for its program, behind the others.
     pub async fn make_task_window(&self, session: &str, task: &str) -> Result<(), TmuxError> {
         self.run(&[launch::new_window(session, task)]).await.map(drop)

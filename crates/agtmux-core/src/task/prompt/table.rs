@@ -38,8 +38,9 @@ pub(super) const PARTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// A line of a log is not asked, whatever it quotes.
-pub(super) const LOG: &str = r"^ (?:
+/// A line of a log or of a program is not asked, whatever it quotes.
+pub(super) const LOG: &str = r"^ (?: // | /\* | <!-- | \#+ \s | (?: echo | printf | print | usage ) \b [\s:(]
+    |
       [\[(]? \d{4} [-/.] \d{2} [-/.] \d{2} [T\ _]? [\[(]? \d{2} : \d{2}
     | [\[(]? \d{2} : \d{2} : \d{2}
     | (?: jan | feb | mar | apr | may | jun | jul | aug | sep | oct | nov | dec ) \s+ \d{1,2} \s+ \d{2} : \d{2}
@@ -51,8 +52,8 @@ pub(super) const LOG: &str = r"^ (?:
 pub(super) const ROWS: &[Row] = &[
     Row {
         // Yes and no in brackets, perhaps with more to choose from: `[y/N]`, `(yes/no/[fingerprint])?`, `[y,n,q,a,d,e,?]?`.
-        pattern: r"[\[(<{] (?: <other> <or> )* (?: <yes> (?: <or> <other> )* <or> <no> | <no> (?: <or> <other> )* <or> <yes> )
-            (?: <or> <other> )* [\])>}] <tail>",
+        pattern: r"(?: ^ | [^=\p{L}] ) [\[(<{] (?: <other> <or> )* (?: <yes> (?: <or> <other> )* <or> <no> | <no> (?: <or> <other> )* <or> <yes> )
+            (?: <or> <other> )* (?: \s* \[ \w{1,8} \] )? [\])>}] <tail>",
         unless: None,
         from_above: false,
         asks: &[
@@ -78,12 +79,19 @@ pub(super) const ROWS: &[Row] = &[
             "[WARN] the disk is nearly full, go on? [y/N]",
             "Restart services during package upgrades without asking? [yes/no]",
             "Save before leaving {y|n|cancel}:",
+            "overwrite 'a.txt'? (y/n [n]) ",
+            "Reset branch 'main'? [y/N/?] ",
+            "continue (yes or no)?",
         ],
         only_looks_so: &[
             "Answer with [y/N] when you are asked.",
             "the flag -y answers [y/N] for you",
             "[y/N] was answered with n",
             "Usage: deploy [y/n] <host>",
+            "usage: deploy [y/n]",
+            "GET /users?confirm=(yes/no)",
+            "# Proceed? [y/N]",
+            "echo 'Proceed? [y/N]'",
             "Proceed? [y/N] y",
             "2026-11-15 10:00:01 asked the user: Proceed? [y/N]",
             "INFO: prompt was Proceed? [y/N]",
@@ -92,6 +100,14 @@ pub(super) const ROWS: &[Row] = &[
             "tests [n/a]",
             "see issues [1/2]",
         ],
+    },
+    Row {
+        // Yes and no without brackets, after a question or before a colon.
+        pattern: r"(?: [?:] \s* (?: y | yes ) [/|] (?: n | no ) <tail> | \s (?: y | yes ) [/|] (?: n | no ) \s* [:?]+ $ )",
+        unless: None,
+        from_above: false,
+        asks: &["Remove? y/n: ", "Continue? yes/no", "Accept? Y/n ", "Drop the table y/n:"],
+        only_looks_so: &["ratio y/n", "use y/n keys", "Continue? yes/no was asked"],
     },
     Row {
         // Each answer with its letter in brackets.
@@ -178,9 +194,9 @@ pub(super) const ROWS: &[Row] = &[
         pattern: r"<begin> (?: please \s+ )? (?: press | hit | push | tap | type | strike )? \s* (?: the \s+ )? (?: any \s key | (?: [\[<(]? (?:
             enter | return | ⏎ | space (?: \s? bar )? ) [\]>)]? (?: [/|] (?: enter | return ) )? ) (?: \s key )? (?: \s+ or \s+ [\p{L}\s]{1,30} )? ) (?: \s+ to \s+ (?: continue | proceed | go \s on
             | start | begin | exit | quit | close | finish | confirm | accept | select | skip | retry | resume | return | open | abort | cancel )
-            \b <words>{0,60} )? [.…:!\])>*\s-]* $",
+            \b <words>{0,60} | \s+ when \s+ (?: ready | done | finished ) )? [.…:!\])>*\s-]* $",
         unless: Some(
-            r"^ \W* (?: any \s key | enter | return | space (?: \s? bar )? ) (?: \s key )? \W* $ | \b (?: if | when | whenever | you \s can | then | simply ) \b",
+            r"^ \W* (?: any \s key | enter | return | space (?: \s? bar )? ) (?: \s key )? \W* $ | \b (?: if | whenever | you \s can | then | simply | when \s+ (?: you | it | the | they | asked ) ) \b",
         ),
         from_above: true,
         asks: &[
@@ -198,6 +214,7 @@ pub(super) const ROWS: &[Row] = &[
             "Press RETURN/ENTER to continue or any other key to abort:",
             "Press Enter to open the browser, or Ctrl-C to quit",
             "(press return to continue)",
+            "Hit enter when ready",
         ],
         only_looks_so: &[
             "Tell them to press Enter to continue",
@@ -211,6 +228,20 @@ pub(super) const ROWS: &[Row] = &[
             "Enter",
             "press q to quit",
         ],
+    },
+    Row {
+        // The same in other tongues.
+        pattern: r"^ \W* (?: weiter \s mit | drücken \s sie | bitte | appuyez \s sur | presione | pulse | premi | pressione ) \b .{0,40}
+            \b (?: taste | eingabetaste | enter | return | touche | entrée | tecla | intro | tasto | invio ) \b .{0,40} $",
+        unless: Some(r"\? | \b (?: nicht | nie | wenn | si | se ) \b"),
+        from_above: true,
+        asks: &[
+            "Drücken Sie eine beliebige Taste . . .",
+            "Weiter mit Eingabetaste",
+            "Appuyez sur Entrée pour continuer",
+            "Pulse una tecla para continuar",
+        ],
+        only_looks_so: &["Drücken Sie nicht die Taste", "die Taste"],
     },
     Row {
         // One out of several.
@@ -254,7 +285,8 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         // A number or a word from a list that stands above.
-        pattern: r"^ [^\p{L}\p{N}]* (?: please \s+ )? (?: select | choose | pick ) \b [^.!]{0,60} (?: [:>›»] | \[ [^\]]{1,20} \] \s* :? | \( [^)]{1,30} \) \s* :? ) $",
+        pattern: r"^ [^\p{L}\p{N}]* (?: please \s+ )? (?: select | choose | pick ) (?: \s+ (?: an? | one | your | which | between | at \s least | the )
+            \b [^.!]{0,60} )? (?: [:>›»] | \[ [^\]]{1,20} \] \s* :? | \( [^)]{1,30} \) \s* :? ) $",
         unless: Some(r"\b (?: following | these | was | were | is | because | steps ) \b"),
         from_above: false,
         asks: &[
@@ -272,7 +304,7 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         // A question that a program asks before it goes on.
-        pattern: r"<begin> (?: (?: so | ok | okay | really | and | also | please ) [\s,]+ )* (?: (?: do \s you | would \s you | are \s you | did \s you \s mean | shall \s (?: i | we )
+        pattern: r"<begin> (?: (?: so | ok | okay | really | and | also | please ) [\s,]+ )* (?: (?: do \s you | would \s you | are \s you | shall \s (?: i | we )
             | should \s (?: i | we ) | may \s i | can \s i | is \s (?: this | that | it ) \s (?: ok | okay | correct | right | fine ) | want \s+ to
             | ready (?: \s to )? | ok \s to | okay \s to | sure | really ) \b <words>{0,120}
             | (?: continue | proceed | overwrite | retry | try \s again | go \s on | go \s ahead | delete | remove | replace | abort | quit | exit | save | discard
@@ -307,13 +339,76 @@ pub(super) const ROWS: &[Row] = &[
             "continue",
             "FAQ: can I delete my account?",
             "discontinued?",
+            "error: no such command. Did you mean 'commit'?",
+            "# TODO: should we continue?",
+            "// Are you sure?",
         ],
+    },
+    Row {
+        // A question to you, or one that offers an answer.
+        pattern: r"<begin> (?: what | which | where | who | how \s (?: many | much | often | long | should ) ) \b <words>{0,60} \b (?: your | you \s (?: want | like | wish | prefer )
+            | would \s you | should \s i | shall \s i ) \b <words>{0,80} \? <tail>
+            | ^ [^.!]{3,120} \? \s* (?: \[ [^\]]{1,40} \] | \( [^\s)]{1,40} \) ) \s* [:>›»]? $",
+        unless: Some(r"\b (?: asked | asks | wonder | says | said | know | means | faq | wrote ) \b"),
+        from_above: false,
+        asks: &[
+            "What is your name? ",
+            "What would you like to do?",
+            "Which version do you want to install?",
+            "Where should the project be created? (./app) ",
+            "Which one? [1-3]",
+            "Install missing components? [Y]",
+            "What do you want to do about modified configuration file sshd_config?",
+        ],
+        only_looks_so: &[
+            "What does this function do?",
+            "What is new in this release?",
+            "Where is it? (see the notes below)",
+        ],
+    },
+    Row {
+        // How libraries for prompts begin theirs.
+        pattern: r"^ [?❓] \s+ \S .{0,100} [?:›»‣>)\]…] .{0,80} $",
+        unless: None,
+        from_above: false,
+        asks: &[
+            "? What is your name? ‣ ",
+            "? Project name: › my-app",
+            "? Pick a preset: (Use arrow keys)",
+            "? Target directory ›",
+        ],
+        only_looks_so: &["?", "? is not a command", "?? two"],
+    },
+    Row {
+        // A name with what is taken if nothing is typed.
+        pattern: r"^ \p{L} [\p{L}\p{N}\ _/'’-]{1,50} (?: \( [^)]{1,60} \) \s* )? (?: \s* \[ [^\]]{0,60} \] \s* : | : \s* \( [^)\s]{0,60} \) ) $",
+        unless: Some(
+            r"^ \p{L}+ ing \b | \d+ \s* (?: of | / ) \s* \d+ | ^ (?: note | hint | warning | error | see | step | test | stage | phase | epoch ) \b | %",
+        ),
+        from_above: false,
+        asks: &[
+            "Port [8080]: ",
+            "Country Name (2 letter code) [AU]:",
+            "Common Name (e.g. server FQDN or YOUR name) []:",
+            "package name: (foo) ",
+            "version: (1.0.0) ",
+            "Default region name [None]: ",
+        ],
+        only_looks_so: &["Uploading [part 1]:", "Batch [3/10]:", "Note: (below)", "step 3 [build]:", "[8080]:"],
+    },
+    Row {
+        // A name alone, of something that only a person knows.
+        pattern: r"^ [^\p{L}\p{N}]* (?: your \s+ )? (?: (?: first | last | full | user | project | host | file | domain | display | branch ) \s? name | name | answer | reply | response ) \s* : $",
+        unless: None,
+        from_above: false,
+        asks: &["Name: ", "First name:", "> Your answer: ", "Project name:"],
+        only_looks_so: &["Name: x", "Test name here:", "hostname lookup:"],
     },
     Row {
         // What is to be typed.
         pattern: r"<begin> (?: please \s+ )? (?: enter | input | type | provide | specify | supply | paste | give ) \s+ <words>{1,120} [:>›»] <tail>",
         unless: Some(
-            r"\b (?: following | commands | these | this \s command | below | as \s follows | steps | error | mode | phase | state | example | when | if )
+            r"\b (?: following | commands | these | this \s command | below | as \s follows | steps | error | mode | phase | state | example | when | if | was | were | is | has )
             \b | \b (?: enter | type ) \s+ (?: of | is | was ) \b | ^ \W* type \s+ \w+ \s* : $",
         ),
         from_above: false,
@@ -335,6 +430,7 @@ pub(super) const ROWS: &[Row] = &[
             "type Foo:",
             "Enter recovery mode:",
             "Enter a value. Then go on.",
+            "Enter key was pressed:",
         ],
     },
     Row {

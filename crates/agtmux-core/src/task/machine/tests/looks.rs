@@ -158,6 +158,10 @@ fn a_prompt_that_stands_for_two_looks_asks_for_input() {
     assert_eq!((events[0].prompt.as_deref(), events[0].level), (Some("Proceed? [y/N]"), Level::Warning));
     assert_eq!(scene.machine.looks_at(), None);
     assert_eq!(scene.settle(), NOTHING);
+    assert_eq!(scene.machine.asks(WindowId(12)), Some("Proceed? [y/N]"));
+    scene.ask(12, "thanks");
+    assert_eq!(scene.settle(), NOTHING);
+    assert_eq!(scene.machine.asks(WindowId(12)), None);
 }
 
 #[test]
