@@ -24,7 +24,7 @@ impl Tasks {
         }
         let tmux = self.tmux(&place);
         self.keep(&tmux, &place, asker).await;
-        let asking = Keeper { owner: self.owner(), project: asked.project.clone() };
+        let asking = Keeper { owner: self.0.owner.clone(), project: asked.project.clone() };
         let found = tmux.task_sessions().await.map_err(|error| tmux_failed(&error))?;
         let mut report = TaskStartupReport {
             removed: Vec::new(),
