@@ -110,9 +110,9 @@ impl Paths {
     pub fn task_owner(&self) -> String {
         let dir = self.tasks_dir();
         let bytes = dir.as_os_str().as_encoded_bytes();
-        let place = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let place = bytes
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
         format!("{}:{place:016x}", rustix::process::geteuid().as_raw())
     }
 

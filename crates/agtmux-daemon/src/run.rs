@@ -125,15 +125,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         .await
         .map_err(system("watch this machine"))?;
     let actions = Actions::new(handle.clone(), discovery.clone(), store.clone(), clock);
-    let tasks = Tasks::start(
-        handle.clone(),
-        discovery.clone(),
-        actions.clone(),
-        store.clone(),
-        clock,
-        &paths,
-        known_tasks,
-    );
+    let tasks =
+        Tasks::start(handle.clone(), discovery.clone(), actions.clone(), store.clone(), clock, &paths, known_tasks);
     let port = match listen {
         Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
         None => None,

@@ -329,7 +329,10 @@ impl Config {
             }
         }
         if !(64..=1 << 20).contains(&self.tasks.log_kib) {
-            return fault(format!("tasks.log_kib: {} is out of range; use a value from 64 to 1048576", self.tasks.log_kib));
+            return fault(format!(
+                "tasks.log_kib: {} is out of range; use a value from 64 to 1048576",
+                self.tasks.log_kib
+            ));
         }
         if let Some(message) = self.web.fault() {
             return fault(message);

@@ -21,6 +21,7 @@ pub use action::{
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
 };
+pub use agtmux_core::task::TaskEvent;
 pub use bridge::{Availability, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer, HookIn};
 pub use event::{EventKind, Item, WatchEvent};
 pub use explain::{Candidate, Explanation, History, PastEvent, PastEvents, PastState};
@@ -31,7 +32,6 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
-pub use agtmux_core::task::TaskEvent;
 pub use task::{
     EndedTask, LeftSession, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
     TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,

@@ -9,4 +9,6 @@ mod tests;
 
 pub use apply::{AgentSighting, Observation, PaneRow, ProcessSighting};
 pub use delta::{Delta, Life};
-pub use model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting, TaskStand};
+pub use model::{
+    Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting, TaskStand,
+};

@@ -189,7 +189,10 @@ fn a_task_lives_in_its_pane_whichever_is_told_first() {
         let deltas: Vec<Delta> = order.into_iter().map(|observation| fleet.apply(observation, at(1))).collect();
         let began = deltas.iter().flat_map(|delta| &delta.lives).filter(|life| matches!(life, Life::Began { .. }));
         assert_eq!(began.count(), 1);
-        assert_eq!((runtime_of(&fleet).name.as_deref(), runtime_of(&fleet).agent_type.is_task()), (Some("build"), true));
+        assert_eq!(
+            (runtime_of(&fleet).name.as_deref(), runtime_of(&fleet).agent_type.is_task()),
+            (Some("build"), true)
+        );
     }
 }
 

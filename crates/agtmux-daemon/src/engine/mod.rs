@@ -40,8 +40,8 @@ pub(crate) use explain::refusal;
 pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};
 use step::Step;
-pub(crate) use tasks::TasksTold;
 use switches::Disabled;
+pub(crate) use tasks::TasksTold;
 use waiting::Waiting;
 
 /// Sequence numbers are reserved in blocks, so that most changes need no write for theirs.

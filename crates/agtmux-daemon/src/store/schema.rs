@@ -270,8 +270,7 @@ CREATE INDEX task_events_by_age ON task_events (at);
 CREATE INDEX task_events_of_run ON task_events (run_id);
 ";
 
-const ALL: &[M<'static>] =
-    &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS)];
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

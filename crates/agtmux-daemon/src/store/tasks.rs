@@ -101,9 +101,8 @@ pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<(Vec<RunRo
                       launched_at, ended FROM task_runs ORDER BY launched_at";
     let runs = connection.prepare(sql)?.query_map([], run)?.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut statement = connection.prepare("SELECT socket, session, machine FROM task_machines")?;
-    let machine = |row: &Row<'_>| {
-        Ok(MachineRow { socket: row.get(0)?, session: row.get(1)?, machine: Some(row.get(2)?) })
-    };
+    let machine =
+        |row: &Row<'_>| Ok(MachineRow { socket: row.get(0)?, session: row.get(1)?, machine: Some(row.get(2)?) });
     let machines = statement.query_map([], machine)?.collect::<rusqlite::Result<Vec<_>>>()?;
     Ok((runs, machines))
 }

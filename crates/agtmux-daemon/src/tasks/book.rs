@@ -24,6 +24,8 @@ pub(super) struct Session {
     pub(super) runs: BTreeMap<RunId, Run>,
     /// When it is to be looked at, if it is.
     pub(super) look_at: Option<Instant>,
+    /// Names of tasks for which windows are made just now.
+    pub(super) pending: Vec<String>,
 }
 
 /// One launch that is not over.
@@ -34,19 +36,26 @@ pub(super) struct Run {
     pub(super) quiet: bool,
     /// When its end was first seen, which waits for the reader of its output.
     pub(super) ended_at: Option<Instant>,
+    /// When it is looked at once more, because it may have been answered.
+    pub(super) again_at: Option<Instant>,
     pub(super) stand: TaskStand,
 }
 
 impl Run {
     pub(super) fn new(row: RunRow, dir: &Path) -> Self {
         let files = RunFiles::of(dir, row.run_id.as_str());
-        Self { row, files, bells: 0, quiet: false, ended_at: None, stand: TaskStand::Running }
+        Self { row, files, bells: 0, quiet: false, ended_at: None, again_at: None, stand: TaskStand::Running }
     }
 }
 
 impl Session {
     fn new(place: &Place) -> Self {
-        Self { machine: TaskMachine::new(place.session.clone()), runs: BTreeMap::new(), look_at: None }
+        Self {
+            machine: TaskMachine::new(place.session.clone()),
+            runs: BTreeMap::new(),
+            look_at: None,
+            pending: Vec::new(),
+        }
     }
 
     pub(super) fn look_by(&mut self, at: Instant) {
@@ -66,7 +75,7 @@ impl Book {
             let machine = row.machine.and_then(|text| serde_json::from_str::<TaskMachine>(&text).ok());
             let Some(machine) = machine else { continue };
             let place = Place { socket: row.socket, session: machine.session().clone() };
-            book.sessions.insert(place, Session { machine, runs: BTreeMap::new(), look_at: Some(Instant::now()) });
+            book.sessions.insert(place.clone(), Session { machine, ..Session::new(&place) });
         }
         for row in runs {
             let Ok(session) = row.session.parse() else { continue };
@@ -124,6 +133,10 @@ impl Tasks {
             let end = events.iter().find(|event| event.run_id.as_ref() == Some(&run.row.run_id) && is_end(event));
             let stays = end.is_some_and(|event| event.kind == TaskEventKind::Exited);
             let well = end.is_some_and(|event| event.exit_code == Some(0));
+            if !stays {
+                // Nobody can ask for it any more.
+                run.files.remove_log();
+            }
             self.observe(place, &run.row, stays.then_some(TaskStand::Ended { well })).await;
         }
         let machine = &session.machine;

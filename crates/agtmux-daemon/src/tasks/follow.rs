@@ -18,6 +18,8 @@ use crate::store::RunRow;
 const WATCH: Token = Token(1);
 /// Where nothing tells, and where something could not be stored or read.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// A task that was answered has gone on by then.
+const ANSWERED: Duration = Duration::from_millis(250);
 /// As much of the end of the output as its last useful lines can be in.
 const TAIL: u64 = 16 << 10;
 /// How often files of runs that are nobody's are looked for.
@@ -34,7 +36,8 @@ impl Tasks {
     pub(super) async fn follow(self) {
         let mut stirred = self.0.engine.stirred();
         let platform = platform::open(Options { pty_events: false, force_portable: false });
-        let mut platform = platform.inspect_err(|error| tracing::warn!(%error, "tasks are looked at once a second")).ok();
+        let mut platform =
+            platform.inspect_err(|error| tracing::warn!(%error, "tasks are looked at once a second")).ok();
         let mut watched = self.watch(platform.as_ref());
         self.come_back().await;
         loop {
@@ -159,7 +162,8 @@ impl Tasks {
         let of_machine = [session.machine.wakes_at(), session.machine.looks_at()].into_iter().flatten();
         let of_machine = of_machine.map(|at| self.0.clock.instant(at));
         let of_ends = session.runs.values().filter_map(|run| run.ended_at.map(|at| at + READER_WITHIN));
-        let all = of_machine.chain(of_ends).chain(session.look_at);
+        let again = session.runs.values().filter_map(|run| run.again_at);
+        let all = of_machine.chain(of_ends).chain(again).chain(session.look_at);
         all.min().unwrap_or_else(|| Instant::now() + FAR_OFF)
     }
 
@@ -198,7 +202,7 @@ impl Tasks {
 impl Session {
     /// A machine without windows remembers nothing that is of use.
     fn is_worth_keeping(&self) -> bool {
-        !self.runs.is_empty() || !self.machine.is_empty() || self.look_at.is_some()
+        !self.runs.is_empty() || !self.machine.is_empty() || self.look_at.is_some() || !self.pending.is_empty()
     }
 }
 
@@ -216,7 +220,8 @@ impl Run {
         // In this order: what is read of the output after the end is all of it.
         let exit = self.files.read_exit();
         let status = self.files.read_output();
-        let OutputStatus { bells, quiet, ended, .. } = status.unwrap_or(OutputStatus { bells: self.bells, ..Default::default() });
+        let OutputStatus { bells, quiet, ended, .. } =
+            status.unwrap_or(OutputStatus { bells: self.bells, ..Default::default() });
         let bells = bells.max(self.bells);
         let mut news = News { inputs: Vec::new(), look: false };
         if let Some(exit) = exit {
@@ -238,9 +243,12 @@ impl Run {
         }
         if status.is_some() && quiet != self.quiet {
             self.quiet = quiet;
-            // It may ask something, or no longer do so.
-            news.look = quiet || matches!(self.stand, TaskStand::Asks(_));
+            let asked = matches!(self.stand, TaskStand::Asks(_));
+            // It may ask something, or no longer do so: an answer that is being typed is none yet.
+            news.look = quiet || asked;
+            self.again_at = (asked && !quiet).then(|| now + ANSWERED);
         }
+        news.look |= self.again_at.take_if(|at| *at <= now).is_some();
         news
     }
 

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::task_files::{RunFiles, RunSpec};
 use agtmux_api::wire::{TaskRestart, TaskRun, TaskStarted};
-use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::fleet::TaskStand;
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
 use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, TmuxServer};
 use uuid::Uuid;
@@ -35,9 +35,16 @@ impl Tasks {
         let tmux = self.tmux(&place);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
         let keeper = SlotKeeper { owner: self.0.owner.clone(), project, process: self.keeper_process(asker) };
-        let (session, slot) = self.slot(&tmux, &place, &task, &keeper).await?;
         let what = What { task: &task, command: &run.command, cwd: &run.cwd, keeper: &keeper.process };
-        self.launch(&tmux, &place, &session, &slot, &what).await
+        // Nobody takes the window for a task before it is one.
+        self.0.book.lock().await.session(&place).pending.push(task.to_string());
+        let started = async {
+            let (session, slot) = self.slot(&tmux, &place, &task, &keeper).await?;
+            self.launch(&tmux, &place, &session, &slot, &what).await
+        };
+        let started = started.await;
+        self.0.book.lock().await.session(&place).pending.retain(|name| name != task.as_str());
+        started
     }
 
     /// The same once more, as it was started.
@@ -209,8 +216,12 @@ impl Tasks {
         };
         let session = book.session(place);
         // A run that had this window before and was not told to be over never will be.
-        let replaced: Vec<RunId> =
-            session.runs.values().filter(|run| run.row.window == row.window).map(|run| run.row.run_id.clone()).collect();
+        let replaced: Vec<RunId> = session
+            .runs
+            .values()
+            .filter(|run| run.row.window == row.window)
+            .map(|run| run.row.run_id.clone())
+            .collect();
         let mut changes: Vec<Change> = replaced.iter().cloned().map(Change::DropRun).collect();
         for run in replaced {
             if let Some(run) = session.runs.remove(&run) {

@@ -45,7 +45,12 @@ impl Tasks {
     }
 
     /// Where the cursors of those stand who may ask something.
-    async fn cursors(&self, tmux: &TmuxServer, seen: Option<&TaskSession>, session: &Session) -> HashMap<u32, CursorLook> {
+    async fn cursors(
+        &self,
+        tmux: &TmuxServer,
+        seen: Option<&TaskSession>,
+        session: &Session,
+    ) -> HashMap<u32, CursorLook> {
         let Some(seen) = seen else { return HashMap::new() };
         let may_ask = |pane: &&SlotPane| {
             let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
@@ -68,7 +73,10 @@ impl Tasks {
     ) -> SessionLook {
         let now = self.0.clock.now();
         let Some(seen) = seen else { return SessionLook::missing(place.session.clone(), None, now) };
-        let mut windows: Vec<u32> = seen.panes.iter().map(|pane| pane.window).collect();
+        // A window that was made for a task and waits for it is not there yet.
+        let waits = |pane: &SlotPane| pane.run.is_none() && session.pending.contains(&pane.window_name);
+        let shown = seen.panes.iter().filter(|pane| !waits(pane));
+        let mut windows: Vec<u32> = shown.map(|pane| pane.window).collect();
         windows.dedup();
         let tasks = windows.iter().filter_map(|window| {
             let panes: Vec<&SlotPane> = seen.panes.iter().filter(|pane| pane.window == *window).collect();
@@ -88,6 +96,9 @@ impl Tasks {
         let is_told_elsewhere = known.is_some_and(|run| run.files.read_exit().is_some());
         let status = files.as_ref().and_then(RunFiles::read_output);
         let exit = exit_of(pane);
+        let heard = session.machine.bells(WindowId(pane.window));
+        // tmux's own count takes several in one write for one: it is for windows of others.
+        let bells = status.map(|status| status.bells).unwrap_or(if run.is_some() { heard } else { pane.bells });
         let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         TaskLook {
             window_id: WindowId(pane.window),
@@ -100,7 +111,7 @@ impl Tasks {
             exit_code: exit.code,
             signal: exit.signal,
             bell: pane.bell,
-            bell_count: status.map(|status| status.bells).or(known.map(|run| run.bells)).unwrap_or(pane.bells),
+            bell_count: bells,
             output_preview: files.as_ref().map(tail).unwrap_or_default(),
             run,
             cursor_line: cursor.map(line_of),

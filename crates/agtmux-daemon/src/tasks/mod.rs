@@ -79,7 +79,8 @@ impl Tasks {
         let book = Mutex::new(Book::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
         let owner = paths.task_owner();
-        let inner = Inner { engine, discovery, actions, store, clock, dir, owner, program, book, nudge, turns, on_event };
+        let inner =
+            Inner { engine, discovery, actions, store, clock, dir, owner, program, book, nudge, turns, on_event };
         let tasks = Self(Arc::new(inner));
         tokio::spawn(tasks.clone().follow());
         tasks
@@ -128,6 +129,7 @@ fn no_session(place: &Place) -> ApiError {
 }
 
 fn not_ours(place: &Place) -> ApiError {
-    let message = format!("the session '{}' was not made by this agtmux, so its windows are not touched", place.session);
+    let message =
+        format!("the session '{}' was not made by this agtmux, so its windows are not touched", place.session);
     ApiError::new(ErrorCode::Precondition, message).with_hint("choose another name with --session")
 }

@@ -35,8 +35,9 @@ impl Tasks {
         let log = run.as_ref().map(|run| RunFiles::of(&self.0.dir, run.as_str()).log()).filter(|log| log.exists());
         let mut lines = match &log {
             Some(log) => {
-                let unreadable =
-                    |error: std::io::Error| ApiError::new(ErrorCode::Internal, format!("its log cannot be read: {error}"));
+                let unreadable = |error: std::io::Error| {
+                    ApiError::new(ErrorCode::Internal, format!("its log cannot be read: {error}"))
+                };
                 agtmux_core::output::lines(&read_log(log, u64::MAX).map_err(unreadable)?)
             }
             None => {

@@ -44,9 +44,8 @@ const DONE: char = 'd';
 pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec<Command> {
     let new = Command::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
     let new = new.arg("-x").arg("200").arg("-y").arg("50");
-    let option = |name: &str, value: &str| {
-        Command::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value)
-    };
+    let option =
+        |name: &str, value: &str| Command::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value);
     vec![
         WAITING.iter().fold(new, Command::arg),
         option(OWNER, &keeper.owner),
@@ -87,10 +86,8 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         Command::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
     ];
     let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
-    let that = format!(
-        "#{{&&:#{{==:#{{pid}},{}}},#{{==:#{{start_time}},{}}}}}",
-        launch.server_pid, launch.server_start
-    );
+    let that =
+        format!("#{{&&:#{{==:#{{pid}},{}}},#{{==:#{{start_time}},{}}}}}", launch.server_pid, launch.server_start);
     // The window may have gone, and its number with a new server to another one.
     let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
     Command::new("if-shell")

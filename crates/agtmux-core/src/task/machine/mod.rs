@@ -87,6 +87,11 @@ impl TaskMachine {
         self.slots.get(&window).filter(|slot| slot.run.phase == Phase::Live)?.question.told_prompt()
     }
 
+    /// How often the run in this window has rung.
+    pub fn bells(&self, window: WindowId) -> u64 {
+        self.slots.get(&window).map_or(0, |slot| slot.run.bells.counted)
+    }
+
     /// Whether it knows of no window.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()

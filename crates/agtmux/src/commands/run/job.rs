@@ -147,11 +147,7 @@ impl Job {
 }
 
 /// std's own way hands our mask down, and we need another one.
-fn spawn(
-    words: &[OsString],
-    variables: impl Iterator<Item = (OsString, OsString)>,
-    mask: &SigSet,
-) -> io::Result<Pid> {
+fn spawn(words: &[OsString], variables: impl Iterator<Item = (OsString, OsString)>, mask: &SigSet) -> io::Result<Pid> {
     let text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
     let args: Vec<CString> = words.iter().map(|word| text(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
     let variable = |(name, value): (OsString, OsString)| {

@@ -24,7 +24,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 const AHEAD: usize = 256;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Each event is told once, also if the daemon is restarted meanwhile; --after SEQ goes on where one was.")]
+#[command(
+    after_help = "Each event is told once, also if the daemon is restarted meanwhile; --after SEQ goes on where one was."
+)]
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     place: PlaceArgs,
@@ -148,7 +150,8 @@ async fn read(daemon: &Daemon, mut query: TaskEventsQuery, signals: &mpsc::Sende
     query.limit = None;
     if query.after.is_none() {
         // Where one begins has to be known, or what happens while the daemon is away would be missed.
-        let now: TaskEvents = daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
+        let now: TaskEvents =
+            daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
         query.after = Some(now.seq);
     }
     loop {

@@ -42,7 +42,8 @@ pub(crate) async fn run(args: InputArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     }
     let done: ActionOutcome<SendReport> = parse(&answer)?;
-    let line = format!("{} on {}: {} bytes were typed ({} ms)", done.pane_id, done.server, done.report.bytes, done.latency_ms);
+    let line =
+        format!("{} on {}: {} bytes were typed ({} ms)", done.pane_id, done.server, done.report.bytes, done.latency_ms);
     output::line(line.as_bytes())?;
     Ok(Exit::Ok)
 }

@@ -11,8 +11,10 @@ use crate::message::Message;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "The name is pi-PROJECT-ID. Two projects may share the first part, so it proves nothing: what belongs to \
-    whom is written down with the session.")]
+#[command(
+    after_help = "The name is pi-PROJECT-ID. Two projects may share the first part, so it proves nothing: what belongs to \
+    whom is written down with the session."
+)]
 pub(crate) struct NameArgs {
     /// The project, as a whole path; the current directory by default
     path: Option<PathBuf>,

@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn it_ends_at_its_own_mark_wherever_that_is_cut() {
-        let text = [b"\x07a\x07\x1b]0;t\x07b \x1b]7502;agtmux-end;other\x1b\\".to_vec(), end_mark("run"), b"\x07".to_vec()];
+        let text =
+            [b"\x07a\x07\x1b]0;t\x07b \x1b]7502;agtmux-end;other\x1b\\".to_vec(), end_mark("run"), b"\x07".to_vec()];
         let text = text.concat();
         for cut in 0..=text.len() {
             let mut listener = Listener::new(None, "run");

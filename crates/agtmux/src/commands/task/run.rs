@@ -18,9 +18,11 @@ use crate::message::Message;
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(after_help = "A command of one word is read by your shell as it is; several words are quoted first, so that each stays one \
+#[command(
+    after_help = "A command of one word is read by your shell as it is; several words are quoted first, so that each stays one \
     word. The task runs in the current directory and goes on when this command, the daemon or the harness ends.\n\n\
-    With --wait the exit code is the task's own (128 and the signal's number if one ended it) if it ends in time, else 0.")]
+    With --wait the exit code is the task's own (128 and the signal's number if one ended it) if it ends in time, else 0."
+)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     place: PlaceArgs,
@@ -82,7 +84,9 @@ fn request(args: &RunArgs, place: &TaskPlace) -> Result<TaskRun, CliError> {
 /// Where no tmux server runs it is started from here: it then has this environment, as if one had typed `tmux`, and does not end
 /// with the service that the daemon may be.
 async fn make_server(daemon: &Daemon, run: &TaskRun) -> Result<(), CliError> {
-    let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else { return Ok(()) };
+    let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
+        return Ok(());
+    };
     if let Some(dir) = socket.parent() {
         // As tmux does it, and only what is missing.
         let _ = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(dir);
@@ -114,11 +118,7 @@ async fn stay(
     patience: Span,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let query = TaskEventsQuery {
-        run_id: Some(started.run_id.clone()),
-        after: Some(0),
-        ..TaskEventsQuery::default()
-    };
+    let query = TaskEventsQuery { run_id: Some(started.run_id.clone()), after: Some(0), ..TaskEventsQuery::default() };
     if !json {
         told(started, false)?;
     }

@@ -20,7 +20,9 @@ use crate::quit::Quit;
 const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exits with 0 when the task has ended with code 0, else with 1: also when the time is up, or its window is gone.")]
+#[command(
+    after_help = "Exits with 0 when the task has ended with code 0, else with 1: also when the time is up, or its window is gone."
+)]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     place: PlaceArgs,
@@ -43,11 +45,11 @@ pub(super) enum Outcome {
 pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
     let (place, daemon) = (args.place.place()?, Daemon::from_env()?);
     // Before it is looked: an end between the two is told.
-    let seen: TaskEvents = daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
+    let seen: TaskEvents =
+        daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
     let list: TaskList = daemon.get("/v1/tasks", &place).await?;
-    let named = |task: &&agtmux_core::task::TaskLook| {
-        task.window_name == args.task || task.window_id.to_string() == args.task
-    };
+    let named =
+        |task: &&agtmux_core::task::TaskLook| task.window_name == args.task || task.window_id.to_string() == args.task;
     let Some(task) = list.tasks.iter().find(named) else {
         let message = Message::new(format!("there is no task '{}' in '{}'", args.task, place.session));
         return Err(CliError::failed(message.hint("agtmux task list")));
@@ -55,7 +57,8 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
     if task.dead {
         let end = json!({"type": "exited", "task": task.window_name, "window_id": task.window_id,
             "exit_code": task.exit_code, "signal": task.signal});
-        let line = if args.json { end.to_string() } else { format!("{} exited with {}", task.window_name, task.exit()) };
+        let line =
+            if args.json { end.to_string() } else { format!("{} exited with {}", task.window_name, task.exit()) };
         output::line(line.as_bytes())?;
         return Ok(if task.exit().is_success() { Exit::Ok } else { Exit::Failed });
     }
