@@ -37,6 +37,7 @@ impl Engine {
         for key in delta.removed.iter().filter(|key| self.task_panes.contains(key)) {
             let _ = self.stirred.send(key.clone());
         }
+        self.stir_for_strangers(delta);
         self.task_panes.retain(|key| !delta.removed.contains(key));
         let changed: Vec<&PaneKey> = delta.changed.iter().filter(|key| self.task_panes.contains(key)).collect();
         for key in changed {
@@ -46,6 +47,22 @@ impl Engine {
             let Some((runtime, task)) = self.fleet.task(key) else { continue };
             let (runtime, stand) = (runtime.clone(), task.stand.clone());
             self.hear_task(&runtime, &stand, step);
+        }
+    }
+
+    /// Windows that somebody else makes among those of tasks count as well: where one comes, changes or goes, a task beside it is named.
+    fn stir_for_strangers(&self, delta: &Delta) {
+        let is_strange = |key: &PaneKey| !self.task_panes.contains(key);
+        if !delta.changed.iter().chain(&delta.removed).any(is_strange) {
+            return;
+        }
+        let beside = |key: &&PaneKey| {
+            let pane = self.fleet.pane(key);
+            let mut sessions = pane.into_iter().flat_map(|pane| &pane.placements).map(|placement| placement.session);
+            sessions.any(|session| delta.sessions.contains(&(key.server.clone(), session)))
+        };
+        for key in self.task_panes.iter().filter(beside) {
+            let _ = self.stirred.send(key.clone());
         }
     }
 

@@ -66,15 +66,15 @@ impl Tasks {
         platform.is_some_and(|platform| platform.watcher.watch_contents(WATCH, &self.0.dir).is_ok())
     }
 
-    /// A pane of a task has gone or died: its session is looked at.
+    /// A pane of a task has gone or died, or something beside it has changed: its session is looked at.
     async fn note_stirred(&self, pane: Option<&PaneKey>) {
         let mut book = self.0.book.lock().await;
         for (place, session) in &mut book.sessions {
             let is_there = |pane: &PaneKey| {
                 pane.server.server == server_name(Path::new(&place.socket))
-                    && session.runs.values().any(|run| run.row.pane == pane.pane)
+                    && (session.runs.values().any(|run| run.row.pane == pane.pane) || session.machine.has_pane(pane.pane))
             };
-            if pane.is_none_or(is_there) && !session.runs.is_empty() {
+            if pane.is_none_or(is_there) && !(session.runs.is_empty() && session.machine.is_empty()) {
                 session.look_by(Instant::now());
             }
         }

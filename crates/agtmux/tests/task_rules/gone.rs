@@ -49,6 +49,8 @@ fn dead_window_cleanup_is_no_disappearance() {
 fn kill_all_is_no_disappearance() {
     let stage = Stage::new();
     let task = stage.run("t", "exec sleep 1000");
+    // The server goes on, or the next one would begin with the same ids.
+    stage.tmux.new_session("users-own", "exec sleep 1000");
     stage.done(&["kill-all", "--yes"]);
     assert_eq!(stage.windows(), Vec::<String>::new());
     stage.witness();

@@ -65,7 +65,7 @@ fn prose_and_logs_that_have_such_words_do_not_ask() {
         (0..).zip(lines).map(|(n, line)| stage.run(&format!("t{n}"), &format!("{line}; exec sleep 1000"))).collect();
     stage.witness();
     for task in tasks {
-        assert_eq!(stage.told(&task.window), ["started"]);
+        assert_eq!(stage.told(&task.window), ["started"], "{:?}: {:#?}", task, stage.events());
     }
 }
 

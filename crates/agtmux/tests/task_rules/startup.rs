@@ -123,7 +123,7 @@ fn sessions_that_somebody_uses_or_made_without_us_are_not_touched() {
     stage.tmux.new_session("pi-foo-users", "exec sleep 1000");
     stage.session = own.clone();
     assert_eq!(startup(&stage)["removed"], json!([]));
-    assert_eq!(sessions(&stage), [own, "pi-foo-users".into(), used]);
+    assert_eq!(sessions(&stage), [own, used, "pi-foo-users".into()]);
 }
 
 #[test]

@@ -22,7 +22,11 @@ type Told = Vec<TaskEvent>;
 impl TaskMachine {
     pub(super) fn started(&mut self, launch: Launch, now: Timestamp, told: &mut Told) {
         self.meet(Some(launch.server), now, told);
-        if self.knows(&launch.run) {
+        // The first look may have come between the launch and the word of it: then it is no history after all.
+        let is_same = |slot: &&Slot| slot.run.found && slot.run.id.as_ref() == Some(&launch.run);
+        if self.slots.get(&launch.window).filter(is_same).is_some() {
+            self.slots.remove(&launch.window);
+        } else if self.knows(&launch.run) {
             return;
         }
         let run = self.run_of(launch.run, now);
@@ -53,6 +57,15 @@ impl TaskMachine {
         let slot = self.slots.iter_mut().find(|(_, slot)| slot.run.id.as_ref() == Some(run));
         if let Some((window, slot)) = slot {
             slot.tell_end(&mut Teller { session: &self.session, window: *window, now, told });
+        }
+    }
+
+    /// What lost its terminal because we took it away is not told: whoever asked for that knows.
+    pub(super) fn ended_by_us(&mut self, run: &RunId) {
+        let slot = self.slots.values_mut().find(|slot| slot.run.id.as_ref() == Some(run));
+        let Some(slot) = slot.filter(|slot| matches!(slot.run.phase, Phase::Ending { .. })) else { return };
+        if matches!(slot.taken.map(|taken| taken.how), Some(Taking::Replaced | Taking::KilledAll)) {
+            slot.run.phase = Phase::Over;
         }
     }
 

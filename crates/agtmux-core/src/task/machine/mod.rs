@@ -21,7 +21,7 @@ use self::slot::{Phase, Slot};
 use super::event::TaskEvent;
 use super::input::TaskInput;
 use super::session::TaskSession;
-use crate::ids::{Generation, WindowId};
+use crate::ids::{Generation, PaneId, WindowId};
 
 /// A bell is held back so long: if the task ends meanwhile, both are told in one sentence.
 pub const BELL_WAITS: SignedDuration = SignedDuration::from_millis(40);
@@ -60,7 +60,10 @@ impl TaskMachine {
         match input {
             TaskInput::Looked(look) => self.looked(look, now, &mut told),
             TaskInput::Started(launch) => self.started(launch, now, &mut told),
-            TaskInput::Exited { run, exit, bells, output } => self.exited(&run, exit, bells, &output, now, &mut told),
+            TaskInput::Exited { run, exit, bells, output } => {
+                self.exited(&run, exit, bells, &output, now, &mut told);
+                self.ended_by_us(&run);
+            }
             TaskInput::Finished { run, exit, bells, output } => {
                 self.exited(&run, exit, bells, &output, now, &mut told);
                 self.finished(&run, now, &mut told);
@@ -90,6 +93,11 @@ impl TaskMachine {
     /// How often the run in this window has rung.
     pub fn bells(&self, window: WindowId) -> u64 {
         self.slots.get(&window).map_or(0, |slot| slot.run.bells.counted)
+    }
+
+    /// Whether a task that it knows of has this pane.
+    pub fn has_pane(&self, pane: PaneId) -> bool {
+        self.slots.values().any(|slot| slot.pane == Some(pane))
     }
 
     /// Whether it knows of no window.

@@ -34,6 +34,8 @@ pub(super) struct Run {
     pub(super) output: Vec<String>,
     /// Whether a look has shown its pane dead.
     pub(super) seen_dead: bool,
+    /// It was there at the first look, so its start was not told.
+    pub(super) found: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +91,7 @@ impl Bells {
 
 impl Run {
     pub(super) fn new(id: Option<RunId>) -> Self {
-        Self { id, phase: Phase::Live, bells: Bells::default(), output: Vec::new(), seen_dead: false }
+        Self { id, phase: Phase::Live, bells: Bells::default(), output: Vec::new(), seen_dead: false, found: false }
     }
 
     pub(super) fn hear(&mut self, heard: Heard, now: Timestamp) {
@@ -114,6 +116,7 @@ impl Slot {
         let count = look.bell_count.max(u64::from(look.bell && look.run.is_none()));
         slot.run.bells = Bells { counted: count, told: count, since: None };
         slot.bell_flag = look.bell;
+        slot.run.found = true;
         if look.pane_state_known && look.dead {
             slot.run.phase = Phase::Over;
             slot.run.seen_dead = true;

@@ -125,7 +125,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         // Something that is typed unseen.
         pattern: r"^ \W* (?: \[ [^\]]{1,20} \] \s* )? (?: \([^)]{1,20}\) \s* )? (?: [\p{L}\p{N}@._'’+/-]+ \s+ ){0,5} <secret>
-            (?: \s* [\[(] [^\])]{1,60} [\])] | \s+ (?: for | of | again | für | de | to \s (?: unlock | decrypt ) ) \b [^?!]{0,160} )*
+            (?: \s* [\[(] [^\])]{1,60} [\])] | \s+ (?: for | of | again | für | de | to \s (?: unlock | decrypt ) ) \b [^?!]{0,360} )*
             \s* [:：] $",
         unless: Some(
             r"\b (?: how | set | setting | change | changing | reset | forgot | forgotten | invalid | wrong | incorrect | bad | failed
@@ -140,7 +140,7 @@ pub(super) const ROWS: &[Row] = &[
             "[sudo] Passwort für jan:",
             "deploy@10.0.0.5's password: ",
             "Enter passphrase for key '/home/x/.ssh/id_ed25519': ",
-            "Enter passphrase for key '/a/very/long/path/that/goes/on/and/on/to/the/key': ",
+            "Enter passphrase for key '/a/very/long/path/that/goes/on/and/on/and/is/longer/than/most/terminals/are/wide/and/then/goes/on/again/over/the/next/line/until/it/comes/to/the/name/of/the/key/id_ed25519': ",
             "Enter passphrase (empty for no passphrase): ",
             "Enter same passphrase again: ",
             "Enter pass phrase for server.key:",

@@ -1,8 +1,8 @@
 //! What facts about single runs tell.
 
-use super::scene::{Scene, window};
+use super::scene::{Scene, run, window};
 use crate::ids::{Generation, PaneId, WindowId};
-use crate::task::{Ending, Exit, Signal};
+use crate::task::{Ending, Exit, Signal, TaskInput};
 
 const NOTHING: [&str; 0] = [];
 
@@ -28,6 +28,26 @@ fn a_launch_before_the_first_look_is_no_baseline() {
 }
 
 #[test]
+fn a_launch_that_the_first_look_shows_before_it_is_heard_of_is_told_in_full() {
+    for dead in [false, true] {
+        let mut scene = Scene::unseen();
+        scene.windows = vec![window(1, "t"), window(2, "older")];
+        scene.window(1).run = Some(run("r1"));
+        scene.window(2).run = Some(run("r0"));
+        if dead {
+            scene.die(1, Exit::with_code(3));
+        }
+        assert_eq!(scene.look(), NOTHING);
+        assert_eq!(scene.started(1, "t", "r1"), ["@1 (t) started"]);
+        assert_eq!(scene.started(1, "t", "r1"), NOTHING);
+        if !dead {
+            scene.die(1, Exit::with_code(3));
+        }
+        assert_eq!(scene.settle(), ["@1 (t) exited with code 3"]);
+    }
+}
+
+#[test]
 fn an_end_is_told_once_whoever_tells_it() {
     let mut scene = Scene::new();
     scene.launch(1, "t", "r1");
@@ -50,7 +70,7 @@ fn an_end_that_no_look_follows_is_told_after_a_while() {
     scene.exited("r1", Exit::with_code(0));
     let wakes = scene.machine.wakes_at().expect("it asks for it");
     scene.now = wakes;
-    assert_eq!(scene.tell(crate::task::TaskInput::TimePassed), ["@1 (t) exited with code 0"]);
+    assert_eq!(scene.tell(TaskInput::TimePassed), ["@1 (t) exited with code 0"]);
     assert_eq!(scene.machine.wakes_at(), None);
 }
 
@@ -94,7 +114,7 @@ fn an_end_that_is_heard_before_the_launch_waits_for_it() {
 fn a_launch_that_only_a_look_shows_is_told_in_full() {
     let mut scene = Scene::new();
     scene.windows = vec![window(1, "t")];
-    scene.window(1).run = Some(super::scene::run("r1"));
+    scene.window(1).run = Some(run("r1"));
     scene.die(1, Exit::with_code(7));
     assert_eq!(scene.look(), ["@1 (t) started", "@1 (t) exited with code 7"]);
     assert_eq!(scene.started(1, "t", "r1"), NOTHING);
@@ -125,6 +145,20 @@ fn a_slot_that_we_restart_tells_only_the_new_start() {
     assert_eq!(scene.settle(), NOTHING);
     scene.exited("r2", Exit::with_code(0));
     assert_eq!(scene.look(), ["@1 (t) exited with code 0"]);
+}
+
+#[test]
+fn the_end_of_a_run_that_we_replace_may_be_heard_before_the_new_start() {
+    let mut scene = Scene::new();
+    scene.launch(1, "t", "r1");
+    scene.ending(Ending::Replaced(WindowId(1)));
+    assert_eq!(scene.exited("r1", Exit::by_signal(Signal(1))), NOTHING);
+    assert_eq!(scene.launch(1, "t", "r2"), ["@1 (t) started"]);
+    scene.ending(Ending::Replaced(WindowId(1)));
+    let by_itself = TaskInput::Finished { run: run("r2"), exit: Exit::with_code(3), bells: 0, output: String::new() };
+    assert_eq!(scene.tell(by_itself), ["@1 (t) exited with code 3"]);
+    assert_eq!(scene.launch(1, "t", "r3"), ["@1 (t) started"]);
+    assert_eq!(scene.settle(), NOTHING);
 }
 
 #[test]
@@ -175,7 +209,7 @@ fn bells_that_come_together_are_one_notification_with_their_number() {
         assert_eq!(scene.rang("r1", bells), NOTHING);
     }
     scene.wait(40);
-    let events = scene.events(crate::task::TaskInput::TimePassed);
+    let events = scene.events(TaskInput::TimePassed);
     assert_eq!((events.len(), events[0].bell_count), (1, Some(9)));
     assert_eq!(scene.rang("r1", 9), NOTHING);
     assert_eq!(scene.settle(), NOTHING);
@@ -211,7 +245,7 @@ fn a_dead_task_that_a_user_respawned_is_nobodys_launch() {
     assert_eq!(scene.settle(), NOTHING);
     scene.die(1, Exit::with_code(2));
     let look = scene.snapshot();
-    let events = scene.events(crate::task::TaskInput::Looked(look));
+    let events = scene.events(TaskInput::Looked(look));
     assert_eq!((events.len(), events[0].exit_code, &events[0].run_id), (1, Some(2), &None));
 }
 
