@@ -25,23 +25,10 @@ impl Tasks {
             // It is there and does not answer: that says nothing about the session.
             return false;
         }
-        self.end_pipes(&tmux, seen.as_ref(), book.session(place)).await;
         let session = book.session(place);
         let cursors = self.cursors(&tmux, seen.as_ref(), session).await;
         let look = self.session_look(place, seen, session, &cursors);
         self.tell(book, place, vec![TaskInput::Looked(look)], Vec::new()).await
-    }
-
-    /// A pane that is dead though nobody wrote down how: whoever watched over the program was killed. Its pipe would stay open.
-    async fn end_pipes(&self, tmux: &TmuxServer, seen: Option<&TaskSession>, session: &Session) {
-        let Some(seen) = seen else { return };
-        let server = (seen.server_pid, seen.server_start);
-        for pane in seen.panes.iter().filter(|pane| pane.dead && pane.piped) {
-            let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
-            if run.is_some_and(|run| run.files.read_exit().is_none()) {
-                let _ = tmux.close_pipe(server, pane.pane).await;
-            }
-        }
     }
 
     /// Where the cursors of those stand who may ask something.
@@ -130,7 +117,7 @@ impl Tasks {
         for task in &mut look.tasks {
             let Some(pane) = panes.iter().find(|pane| Some(PaneId(pane.pane)) == task.pane_id) else { continue };
             task.dead = pane.dead;
-            if task.output_preview.is_empty()
+            if task.run.is_none()
                 && let Ok(Some(shown)) = tmux.output(pane.pane, PREVIEW_LINES, false).await
             {
                 let lines = agtmux_core::output::lines(&shown.screen);
