@@ -46,6 +46,7 @@ bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, a
 	cargo bench --locked --package agtmux --bench load
 	cargo bench --locked --package agtmux --bench agents
 	cargo bench --locked --package agtmux --bench send
+	cargo bench --locked --package agtmux --bench tasks
 
 soak: ## run the tests in their long forms, for hours
 	@scripts/ensure-tools tmux cc cargo

@@ -10,6 +10,7 @@ mod name;
 mod place;
 mod reader;
 mod run;
+mod startup;
 mod wait;
 
 use std::ffi::OsString;
@@ -43,6 +44,8 @@ pub(crate) enum TaskCommand {
     Wait(wait::WaitArgs),
     /// What happened to tasks: started, exited, notify, input, disappeared
     Events(events::EventsArgs),
+    /// When a harness session begins: clean up what earlier ones of the project have left, and name what still runs
+    Startup(startup::StartupArgs),
     /// Print the name of the session that holds a project's tasks
     SessionName(name::NameArgs),
 }
@@ -59,6 +62,7 @@ pub(crate) async fn run(command: TaskCommand) -> Result<Exit, CliError> {
         TaskCommand::KillAll(args) => end::kill_all(args).await,
         TaskCommand::Wait(args) => wait::run(args).await,
         TaskCommand::Events(args) => events::run(args).await,
+        TaskCommand::Startup(args) => startup::run(args).await,
         TaskCommand::SessionName(args) => name::run(&args),
     }
 }
