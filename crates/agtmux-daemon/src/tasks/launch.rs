@@ -9,6 +9,7 @@ use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
 use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, TmuxServer};
+use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::book::Run;
@@ -18,6 +19,9 @@ use crate::store::{Change, RunRow};
 
 /// More than any command has that a person or an agent has written.
 const LONGEST_COMMAND: usize = 128 << 10;
+
+/// No look takes longer.
+const LATELY: SignedDuration = SignedDuration::from_secs(60);
 
 /// What is started, and for whom.
 struct What<'a> {
@@ -227,6 +231,13 @@ impl Tasks {
             task: row.task.clone(),
         };
         let session = book.session(place);
+        if session.runs.contains_key(&row.run_id) {
+            return;
+        }
+        session
+            .begun
+            .retain(|known| row.launched_at.duration_since(known.launched_at) < LATELY && known.window != row.window);
+        session.begun.push(row.clone());
         // A run that had this window before and was not told to be over never will be.
         let replaced: Vec<RunId> = session
             .runs
