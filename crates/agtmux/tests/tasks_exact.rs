@@ -138,5 +138,4 @@ fn an_end_is_told_also_if_somebody_took_the_pipe() {
     server.run(&["pipe-pane", "-t", "%0", "cat >/dev/null"]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
     assert_eq!(wait_for_event(&world, &run, "exited")["exit_code"], 6);
-    server.run(&["pipe-pane", "-t", "%0"]);
 }

@@ -9,6 +9,7 @@ mod guards;
 mod kill;
 mod locks;
 mod look;
+mod note;
 mod output;
 mod perform;
 mod respond;
@@ -29,6 +30,7 @@ use crate::store::Store;
 pub(crate) use caller::Asker;
 use failure::Failure;
 pub(crate) use locks::Locks;
+pub(crate) use note::Noted;
 use perform::Scene;
 use snapshots::Snapshots;
 

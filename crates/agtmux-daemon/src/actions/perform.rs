@@ -154,7 +154,7 @@ impl Actions {
         self.finish(self.begin(&request), &request, refused).await.err().unwrap_or(error)
     }
 
-    fn begin(&self, request: &Request<'_>) -> ActionRecord {
+    pub(super) fn begin(&self, request: &Request<'_>) -> ActionRecord {
         let guards = request.guards;
         ActionRecord {
             action_id: Uuid::now_v7().simple().to_string(),

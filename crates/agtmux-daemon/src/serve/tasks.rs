@@ -105,8 +105,7 @@ pub(super) async fn stop_task(
     body: Body,
 ) -> Answer<TaskEnded> {
     let action: TaskStop = read(body).await?;
-    context.tasks.allow(&asker, "stop a task").await?;
-    whole(async move { context.tasks.stop(action).await }).await
+    whole(async move { context.tasks.stop(action, &asker).await }).await
 }
 
 /// Starts a task again as it was started.
@@ -126,9 +125,13 @@ pub(super) async fn restart_task(
 #[utoipa::path(post, path = "/v1/tasks/prune-dead", request_body = TaskCleanup, responses(
     (status = 200, body = TaskEnded), (status = 400, body = ApiError), (status = 409, body = ApiError),
     (status = 502, body = ApiError)))]
-pub(super) async fn prune_dead_tasks(State(context): State<Context>, body: Body) -> Answer<TaskEnded> {
+pub(super) async fn prune_dead_tasks(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskEnded> {
     let action: TaskCleanup = read(body).await?;
-    whole(async move { context.tasks.prune_dead(action).await }).await
+    whole(async move { context.tasks.prune_dead(action, &asker).await }).await
 }
 
 /// Ends all tasks of a session, and the session. Refused to agents.
@@ -141,8 +144,7 @@ pub(super) async fn kill_all_tasks(
     body: Body,
 ) -> Answer<TaskEnded> {
     let action: TaskCleanup = read(body).await?;
-    context.tasks.allow(&asker, "end tasks").await?;
-    whole(async move { context.tasks.kill_all(action).await }).await
+    whole(async move { context.tasks.kill_all(action, &asker).await }).await
 }
 
 /// To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and

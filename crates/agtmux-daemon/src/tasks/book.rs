@@ -24,8 +24,12 @@ pub(super) struct Session {
     pub(super) runs: BTreeMap<RunId, Run>,
     /// When it is to be looked at, if it is.
     pub(super) look_at: Option<Instant>,
+    /// Somebody looks at it just now.
+    pub(super) looking: bool,
     /// Names of tasks for which windows are made just now.
     pub(super) pending: Vec<String>,
+    /// What was started lately, over or not: a look that began before does not show it.
+    pub(super) begun: Vec<RunRow>,
 }
 
 /// One launch that is not over.
@@ -54,7 +58,9 @@ impl Session {
             machine: TaskMachine::new(place.session.clone()),
             runs: BTreeMap::new(),
             look_at: None,
+            looking: false,
             pending: Vec::new(),
+            begun: Vec::new(),
         }
     }
 
@@ -100,7 +106,7 @@ impl Tasks {
         let events: Vec<TaskEvent> = inputs.into_iter().flat_map(|input| machine.apply(input, now)).collect();
         let mut changes = more;
         if machine != session.machine {
-            let text = serde_json::to_string(&machine).ok();
+            let text = serde_json::to_string(&machine).ok().filter(|_| !machine.is_empty());
             changes.push(Change::PutMachine(MachineRow {
                 socket: place.socket.clone(),
                 session: place.session.to_string(),

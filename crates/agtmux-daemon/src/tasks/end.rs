@@ -9,6 +9,8 @@ use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskInput};
 use agtmux_tmux::platform::strike;
 use agtmux_tmux::{SlotPane, TaskSession};
 
+use crate::actions::{Asker, Noted};
+
 use super::{Place, Tasks, not_ours, tmux_failed};
 use agtmux_api::task_files::RunFiles;
 
@@ -19,7 +21,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Tasks {
     /// Asks a task to end, and makes it if it does not. Its window stays, unless that is to go as well.
-    pub(crate) async fn stop(&self, action: TaskStop) -> Result<TaskEnded, ApiError> {
+    pub(crate) async fn stop(&self, action: TaskStop, asker: &Asker) -> Result<TaskEnded, ApiError> {
+        let noted =
+            Noted { asker, what: "stop a task", session: &action.session, task: Some(&action.task), text: None };
+        self.0.actions.noted_of_people(noted, self.stop_one(&action)).await
+    }
+
+    async fn stop_one(&self, action: &TaskStop) -> Result<TaskEnded, ApiError> {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
@@ -40,7 +48,12 @@ impl Tasks {
     }
 
     /// Takes windows away in which nothing runs any more.
-    pub(crate) async fn prune_dead(&self, action: TaskCleanup) -> Result<TaskEnded, ApiError> {
+    pub(crate) async fn prune_dead(&self, action: TaskCleanup, asker: &Asker) -> Result<TaskEnded, ApiError> {
+        let noted = Noted { asker, what: "prune dead tasks", session: &action.session, task: None, text: None };
+        self.0.actions.noted(noted, self.prune(&action)).await
+    }
+
+    async fn prune(&self, action: &TaskCleanup) -> Result<TaskEnded, ApiError> {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
@@ -57,7 +70,12 @@ impl Tasks {
     }
 
     /// Ends everything in the session, and the session.
-    pub(crate) async fn kill_all(&self, action: TaskCleanup) -> Result<TaskEnded, ApiError> {
+    pub(crate) async fn kill_all(&self, action: TaskCleanup, asker: &Asker) -> Result<TaskEnded, ApiError> {
+        let noted = Noted { asker, what: "end all tasks", session: &action.session, task: None, text: None };
+        self.0.actions.noted_of_people(noted, self.end_all(&action)).await
+    }
+
+    async fn end_all(&self, action: &TaskCleanup) -> Result<TaskEnded, ApiError> {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };

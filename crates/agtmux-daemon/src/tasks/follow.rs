@@ -33,13 +33,13 @@ struct News {
 
 impl Tasks {
     /// Runs until the daemon stops.
-    pub(super) async fn follow(self) {
+    pub(super) async fn follow(self, begun: Vec<(RunId, RunFiles)>) {
         let mut stirred = self.0.engine.stirred();
         let platform = platform::open(Options { pty_events: false, force_portable: false });
         let mut platform =
             platform.inspect_err(|error| tracing::warn!(%error, "tasks are looked at once a second")).ok();
         let mut watched = self.watch(platform.as_ref());
-        self.come_back().await;
+        self.come_back(begun).await;
         loop {
             let next = self.work().await;
             let until = if watched { next } else { next.min(Instant::now() + LOOK_AGAIN) };
@@ -81,7 +81,7 @@ impl Tasks {
     }
 
     /// What was known when the daemon last stopped is what lives in panes, and what was begun is found again.
-    async fn come_back(&self) {
+    async fn come_back(&self, begun: Vec<(RunId, RunFiles)>) {
         let mut book = self.0.book.lock().await;
         for (place, session) in &mut book.sessions {
             session.look_by(Instant::now());
@@ -91,17 +91,17 @@ impl Tasks {
         }
         let known: Vec<RunId> = book.sessions.values().flat_map(|session| session.runs.keys().cloned()).collect();
         drop(book);
-        for (run_id, files) in self.files_of_others(&known) {
+        for (run_id, files) in begun.into_iter().filter(|(run_id, _)| !known.contains(run_id)) {
             self.adopt(&run_id, &files).await;
         }
     }
 
-    fn files_of_others(&self, known: &[RunId]) -> Vec<(RunId, RunFiles)> {
+    pub(super) fn files_in_dir(&self) -> Vec<(RunId, RunFiles)> {
         let Ok(entries) = std::fs::read_dir(&self.0.dir) else { return Vec::new() };
         let of_run = |path: std::path::PathBuf| {
             let run_id: RunId = path.file_stem()?.to_str()?.parse().ok()?;
             let is_spec = path.extension().is_some_and(|extension| extension == "run");
-            (is_spec && !known.contains(&run_id)).then(|| (run_id.clone(), RunFiles::of(&self.0.dir, run_id.as_str())))
+            is_spec.then(|| (run_id.clone(), RunFiles::of(&self.0.dir, run_id.as_str())))
         };
         entries.flatten().filter_map(|entry| of_run(entry.path())).collect()
     }
@@ -139,19 +139,16 @@ impl Tasks {
         let places: Vec<Place> = book.sessions.keys().cloned().collect();
         let mut next = Instant::now() + FAR_OFF;
         for place in places {
-            let stored = self.scan_session(&mut book, &place, false).await;
-            let mut retry = !stored;
-            if self.look_is_due(&mut book, &place) {
-                retry |= !self.look_and_tell(&mut book, &place).await;
-            }
+            let mut stored = self.scan_session(&mut book, &place, false).await;
             if book.session(&place).machine.wakes_at().is_some_and(|at| at <= self.0.clock.now()) {
-                retry |= !self.tell(&mut book, &place, vec![TaskInput::TimePassed], Vec::new()).await;
+                stored &= self.tell(&mut book, &place, vec![TaskInput::TimePassed], Vec::new()).await;
             }
-            next = next.min(self.due(book.session(&place)));
-            if retry {
-                book.session(&place).look_by(Instant::now() + LOOK_AGAIN);
-                next = next.min(Instant::now() + LOOK_AGAIN);
+            if self.look_is_due(&mut book, &place) {
+                // A server that does not answer keeps nobody waiting but those who ask for it.
+                tokio::spawn(self.clone().look_and_tell(place.clone()));
             }
+            let due = self.due(book.session(&place));
+            next = next.min(if stored { due } else { due.max(Instant::now() + LOOK_AGAIN) });
         }
         book.sessions.retain(|_, session| session.is_worth_keeping());
         // Even where everything is due at once others get their turn.
@@ -159,11 +156,13 @@ impl Tasks {
     }
 
     fn due(&self, session: &Session) -> Instant {
-        let of_machine = [session.machine.wakes_at(), session.machine.looks_at()].into_iter().flatten();
-        let of_machine = of_machine.map(|at| self.0.clock.instant(at));
+        let looks_at = [session.machine.looks_at()].into_iter().flatten().map(|at| self.0.clock.instant(at));
+        // One look at a time: when it is over, it is looked what is due then.
+        let looks = looks_at.chain(session.look_at).filter(|_| !session.looking);
+        let wakes = session.machine.wakes_at().map(|at| self.0.clock.instant(at));
         let of_ends = session.runs.values().filter_map(|run| run.ended_at.map(|at| at + READER_WITHIN));
         let again = session.runs.values().filter_map(|run| run.again_at);
-        let all = of_machine.chain(of_ends).chain(again).chain(session.look_at);
+        let all = looks.chain(wakes).chain(of_ends).chain(again);
         all.min().unwrap_or_else(|| Instant::now() + FAR_OFF)
     }
 
@@ -171,10 +170,24 @@ impl Tasks {
         let session = book.session(place);
         let asked = session.machine.looks_at().is_some_and(|at| at <= self.0.clock.now());
         let due = session.look_at.is_some_and(|at| at <= Instant::now());
-        if due {
-            session.look_at = None;
+        if session.looking || !(asked || due) {
+            return false;
         }
-        asked || due
+        (session.looking, session.look_at) = (true, session.look_at.filter(|_| !due));
+        true
+    }
+
+    /// Looks at a session beside everything else. What could not be seen, or not be stored, is looked at again.
+    async fn look_and_tell(self, place: Place) {
+        let done = self.look(&place).await;
+        let mut book = self.0.book.lock().await;
+        let session = book.session(&place);
+        session.looking = false;
+        if !done {
+            session.look_by(Instant::now() + LOOK_AGAIN);
+        }
+        drop(book);
+        self.0.nudge.notify_one();
     }
 
     /// Reads the files of a session's runs. With `at_once` the ends that are written down are told without waiting for the readers of the
@@ -202,7 +215,11 @@ impl Tasks {
 impl Session {
     /// A machine without windows remembers nothing that is of use.
     fn is_worth_keeping(&self) -> bool {
-        !self.runs.is_empty() || !self.machine.is_empty() || self.look_at.is_some() || !self.pending.is_empty()
+        !self.runs.is_empty()
+            || !self.machine.is_empty()
+            || self.look_at.is_some()
+            || !self.pending.is_empty()
+            || self.looking
     }
 }
 

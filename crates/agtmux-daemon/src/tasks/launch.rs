@@ -9,15 +9,19 @@ use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
 use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, TmuxServer};
+use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::book::Run;
 use super::{Place, Tasks, no_session, not_ours, tmux_failed};
-use crate::actions::Asker;
+use crate::actions::{Asker, Noted};
 use crate::store::{Change, RunRow};
 
 /// More than any command has that a person or an agent has written.
 const LONGEST_COMMAND: usize = 128 << 10;
+
+/// No look takes longer.
+const LATELY: SignedDuration = SignedDuration::from_secs(60);
 
 /// What is started, and for whom.
 struct What<'a> {
@@ -29,8 +33,14 @@ struct What<'a> {
 
 impl Tasks {
     pub(crate) async fn run(&self, run: TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
+        let (session, task) = (run.session.as_str(), Some(run.task.as_str()));
+        let noted = Noted { asker, what: "run a task", session, task, text: Some(&run.command) };
+        self.0.actions.noted(noted, self.start_run(&run, asker)).await
+    }
+
+    async fn start_run(&self, run: &TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
         let place = self.place(&run.session, run.socket.as_ref())?;
-        let task = checked(&run)?;
+        let task = checked(run)?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
@@ -49,6 +59,12 @@ impl Tasks {
 
     /// The same once more, as it was started.
     pub(crate) async fn restart(&self, action: TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
+        let noted =
+            Noted { asker, what: "restart a task", session: &action.session, task: Some(&action.task), text: None };
+        self.0.actions.noted(noted, self.start_again(&action, asker)).await
+    }
+
+    async fn start_again(&self, action: &TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
@@ -215,6 +231,13 @@ impl Tasks {
             task: row.task.clone(),
         };
         let session = book.session(place);
+        if session.runs.contains_key(&row.run_id) {
+            return;
+        }
+        session
+            .begun
+            .retain(|known| row.launched_at.duration_since(known.launched_at) < LATELY && known.window != row.window);
+        session.begun.push(row.clone());
         // A run that had this window before and was not told to be over never will be.
         let replaced: Vec<RunId> = session
             .runs

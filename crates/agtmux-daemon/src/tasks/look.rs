@@ -8,8 +8,9 @@ use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, WindowId};
 use agtmux_core::task::{Cursor, Exit, PaneLook, RunId, SessionLook, Signal, TaskInput, TaskLook, cursor_line};
 use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxServer, is_listening};
+use jiff::Timestamp;
 
-use super::book::{Book, Session};
+use super::book::Session;
 use super::follow::tail;
 use super::{Place, Tasks};
 
@@ -18,50 +19,29 @@ const PREVIEW_LINES: u32 = 20;
 
 impl Tasks {
     /// Looks, and tells the machine. False if nothing could be seen, or what was seen could not be stored.
-    pub(super) async fn look_and_tell(&self, book: &mut Book, place: &Place) -> bool {
-        let tmux = self.tmux(place);
+    pub(super) async fn look(&self, place: &Place) -> bool {
+        let (tmux, began) = (self.tmux(place), self.0.clock.now());
+        let waited: Vec<String> = self.0.book.lock().await.session(place).pending.clone();
         let Ok(seen) = tmux.task_session(place.session.as_str()).await else { return false };
         if seen.is_none() && is_listening(Path::new(&place.socket)) && tmux.list().await.is_err() {
             // It is there and does not answer: that says nothing about the session.
             return false;
         }
-        self.end_pipes(&tmux, seen.as_ref(), book.session(place)).await;
+        let asking = may_ask(seen.as_ref(), self.0.book.lock().await.session(place));
+        let cursors = self.cursors(&tmux, &asking).await;
+        let mut book = self.0.book.lock().await;
         let session = book.session(place);
-        let cursors = self.cursors(&tmux, seen.as_ref(), session).await;
-        let look = self.session_look(place, seen, session, &cursors);
-        self.tell(book, place, vec![TaskInput::Looked(look)], Vec::new()).await
+        let mut look = self.session_look(place, seen, session, &cursors, &waited);
+        catch_up(&mut look, session, began);
+        self.tell(&mut book, place, vec![TaskInput::Looked(look)], Vec::new()).await
     }
 
-    /// A pane that is dead though nobody wrote down how: whoever watched over the program was killed. Its pipe would stay open.
-    async fn end_pipes(&self, tmux: &TmuxServer, seen: Option<&TaskSession>, session: &Session) {
-        let Some(seen) = seen else { return };
-        let server = (seen.server_pid, seen.server_start);
-        for pane in seen.panes.iter().filter(|pane| pane.dead && pane.piped) {
-            let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
-            if run.is_some_and(|run| run.files.read_exit().is_none()) {
-                let _ = tmux.close_pipe(server, pane.pane).await;
-            }
-        }
-    }
-
-    /// Where the cursors of those stand who may ask something.
-    async fn cursors(
-        &self,
-        tmux: &TmuxServer,
-        seen: Option<&TaskSession>,
-        session: &Session,
-    ) -> HashMap<u32, CursorLook> {
-        let Some(seen) = seen else { return HashMap::new() };
-        let may_ask = |pane: &&SlotPane| {
-            let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
-            run.is_some_and(|run| run.quiet || matches!(run.stand, TaskStand::Asks(_)))
-        };
-        let panes: Vec<u32> = seen.panes.iter().filter(may_ask).map(|pane| pane.pane).collect();
+    async fn cursors(&self, tmux: &TmuxServer, panes: &[u32]) -> HashMap<u32, CursorLook> {
         if panes.is_empty() {
             return HashMap::new();
         }
-        let lines = tmux.cursor_looks(&panes).await.unwrap_or_default();
-        lines.into_iter().map(|line| (line.pane, line)).collect()
+        let looks = tmux.cursor_looks(panes).await.unwrap_or_default();
+        looks.into_iter().map(|look| (look.pane, look)).collect()
     }
 
     fn session_look(
@@ -70,11 +50,14 @@ impl Tasks {
         seen: Option<TaskSession>,
         session: &Session,
         cursors: &HashMap<u32, CursorLook>,
+        waited: &[String],
     ) -> SessionLook {
         let now = self.0.clock.now();
         let Some(seen) = seen else { return SessionLook::missing(place.session.clone(), None, now) };
         // A window that was made for a task and waits for it is not there yet.
-        let waits = |pane: &SlotPane| pane.run.is_none() && session.pending.contains(&pane.window_name);
+        let waits = |pane: &SlotPane| {
+            pane.run.is_none() && session.pending.iter().chain(waited).any(|name| *name == pane.window_name)
+        };
         let shown = seen.panes.iter().filter(|pane| !waits(pane));
         let mut windows: Vec<u32> = shown.map(|pane| pane.window).collect();
         windows.dedup();
@@ -124,13 +107,13 @@ impl Tasks {
         let tmux = self.tmux(place);
         let mut look = {
             let mut book = self.0.book.lock().await;
-            self.session_look(place, seen.clone(), book.session(place), &HashMap::new())
+            self.session_look(place, seen.clone(), book.session(place), &HashMap::new(), &[])
         };
         let panes = seen.map(|seen| seen.panes).unwrap_or_default();
         for task in &mut look.tasks {
             let Some(pane) = panes.iter().find(|pane| Some(PaneId(pane.pane)) == task.pane_id) else { continue };
             task.dead = pane.dead;
-            if task.output_preview.is_empty()
+            if task.run.is_none()
                 && let Ok(Some(shown)) = tmux.output(pane.pane, PREVIEW_LINES, false).await
             {
                 let lines = agtmux_core::output::lines(&shown.screen);
@@ -140,6 +123,41 @@ impl Tasks {
             }
         }
         look
+    }
+}
+
+/// The panes of those who may ask something.
+fn may_ask(seen: Option<&TaskSession>, session: &Session) -> Vec<u32> {
+    let asks = |pane: &&SlotPane| {
+        let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
+        run.is_some_and(|run| run.quiet || matches!(run.stand, TaskStand::Asks(_)))
+    };
+    seen.map(|seen| seen.panes.iter().filter(asks).map(|pane| pane.pane).collect()).unwrap_or_default()
+}
+
+/// What was started while the look was taken is there, whatever the look shows.
+fn catch_up(look: &mut SessionLook, session: &Session, began: Timestamp) {
+    for row in session.begun.iter().filter(|row| row.launched_at >= began) {
+        look.tasks.retain(|task| task.window_id != row.window);
+        look.exists = true;
+        look.server = Some(row.generation);
+        look.tasks.push(TaskLook {
+            window_id: row.window,
+            window_name: row.task.clone(),
+            pane_id: Some(row.pane),
+            pane_state_known: false,
+            current_command: None,
+            task_cwd: None,
+            dead: false,
+            exit_code: None,
+            signal: None,
+            bell: false,
+            bell_count: session.machine.bells(row.window),
+            output_preview: String::new(),
+            run: Some(row.run_id.clone()),
+            cursor_line: None,
+            cursor_row: None,
+        });
     }
 }
 

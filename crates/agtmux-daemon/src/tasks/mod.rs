@@ -82,7 +82,9 @@ impl Tasks {
         let inner =
             Inner { engine, discovery, actions, store, clock, dir, owner, program, book, nudge, turns, on_event };
         let tasks = Self(Arc::new(inner));
-        tokio::spawn(tasks.clone().follow());
+        // Before anybody can start one: what is there now was begun by a daemon before this one.
+        let begun = tasks.files_in_dir();
+        tokio::spawn(tasks.clone().follow(begun));
         tasks
     }
 

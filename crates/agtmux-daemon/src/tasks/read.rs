@@ -85,11 +85,6 @@ impl Tasks {
         self.0.actions.send(send, asker).await
     }
 
-    /// Whether this caller may end tasks, or type into them.
-    pub(crate) async fn allow(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
-        self.0.actions.refuse_agents_to(asker, what).await
-    }
-
     pub(crate) async fn events(&self, query: TaskEventsQuery) -> Result<TaskEvents, ApiError> {
         let (path, now) = (self.0.store.path().to_owned(), self.0.clock.now());
         let read = tokio::task::spawn_blocking(move || {

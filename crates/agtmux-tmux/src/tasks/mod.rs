@@ -65,7 +65,8 @@ impl TmuxServer {
     pub async fn task_session(&self, name: &str) -> Result<Option<TaskSession>, TmuxError> {
         let framing = Framing::fresh();
         match self.run(&[read::list(&framing, Some(name))]).await {
-            Ok(answer) => Ok(read::sessions(&framing, &answer).pop()),
+            // Whatever tmux takes the name for, it is that session or none.
+            Ok(answer) => Ok(read::sessions(&framing, &answer).into_iter().find(|session| session.name == name)),
             Err(error) => absent(error).map(|()| None),
         }
     }
@@ -132,12 +133,6 @@ impl TmuxServer {
             Err(TmuxError::Failed(said)) if is_missing(&said) => Ok(()),
             done => done.map(drop),
         }
-    }
-
-    /// Closes the pipe of a pane: whoever reads from it comes to its end.
-    pub async fn close_pipe(&self, server: (u32, i64), pane: u32) -> Result<(), TmuxError> {
-        let close = Command::new("pipe-pane").arg("-t").arg(format!("%{pane}"));
-        self.run(&[self.on_that_server(server, &close)]).await.map(drop)
     }
 
     fn on_that_server(&self, (pid, start): (u32, i64), command: &Command) -> Command {

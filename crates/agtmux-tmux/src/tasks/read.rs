@@ -26,7 +26,6 @@ pub struct SlotPane {
     pub bell: bool,
     /// As tmux's hook has counted, which takes several in one write for one.
     pub bells: u64,
-    pub piped: bool,
     /// What runs there by our own words, if we have started it.
     pub run: Option<String>,
     pub task_command: Option<String>,
@@ -37,7 +36,7 @@ pub struct SlotPane {
 
 const PANE: char = 'p';
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 18] = [
     "#{pid}",
     "#{start_time}",
     "#{session_id}",
@@ -48,7 +47,6 @@ const FIELDS: [&str; 19] = [
     "#{pane_dead_status}",
     "#{pane_dead_signal}",
     "#{window_bell_flag}",
-    "#{pane_pipe}",
     "#{session_name}",
     "#{window_name}",
     "#{pane_current_command}",
@@ -66,7 +64,8 @@ pub(super) fn list(framing: &Framing, session: Option<&str>) -> Command {
     let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
     let command = Command::new("list-panes");
     let command = match session {
-        Some(name) => command.arg("-s").arg("-t").arg(format!("={name}")),
+        // Without the colon it would be the name of a window first, and then the beginning of a session's.
+        Some(name) => command.arg("-s").arg("-t").arg(format!("={name}:")),
         None => command.arg("-a"),
     };
     command.arg("-F").arg(framing.record(PANE, &all))
@@ -86,8 +85,7 @@ pub(super) fn sessions(framing: &Framing, answer: &[u8]) -> Vec<TaskSession> {
 
 fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
     let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, pipe, session_name, rest @ ..] =
-        &texts[..]
+    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, session_name, rest @ ..] = &texts[..]
     else {
         return None;
     };
@@ -115,7 +113,6 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         dead_signal: signal.parse().ok(),
         bell: bell == "1",
         bells: bells.parse().unwrap_or(0),
-        piped: pipe == "1",
         run: given(run),
         task_command: given(command),
         task_cwd: given(cwd),
@@ -130,7 +127,7 @@ mod tests {
     use super::*;
 
     fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
-        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "pi-x-1"];
+        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "pi-x-1"];
         all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3"]);
         all
     }

@@ -41,7 +41,10 @@ impl Report {
             percentile(polled, 50).as_secs_f64() / percentile(ours, 50).as_secs_f64()
         };
         let (exits, bells) = (ratio(&self.exits_polled, &self.exits), ratio(&self.bells_polled, &self.bells));
-        let _ = writeln!(table, "\nThe poller takes {exits:.0} times as long to see an end, and {bells:.0} times as long to see a bell.");
+        let _ = writeln!(
+            table,
+            "\nThe poller takes {exits:.0} times as long to see an end, and {bells:.0} times as long to see a bell."
+        );
         table
     }
 

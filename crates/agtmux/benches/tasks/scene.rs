@@ -64,7 +64,8 @@ impl Scene {
 
     /// Gives its window, once it runs.
     pub(crate) fn launch(&self, name: &str, command: &str) -> String {
-        let started: Value = serde_json::from_str(&run(&self.world, &["run", "--json", name, "--", command])).expect("JSON");
+        let started: Value =
+            serde_json::from_str(&run(&self.world, &["run", "--json", name, "--", command])).expect("JSON");
         let window = started["window_id"].as_str().expect("a window").to_owned();
         self.told(&window, "started");
         window
@@ -81,7 +82,8 @@ impl Scene {
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let (at, event) = self.told.recv_timeout(left).unwrap_or_else(|_| panic!("no '{kind}' of {window} was told"));
+            let (at, event) =
+                self.told.recv_timeout(left).unwrap_or_else(|_| panic!("no '{kind}' of {window} was told"));
             if event["window_id"] == window && event["type"] == kind {
                 return at;
             }

@@ -206,6 +206,8 @@ pub enum ActionKind {
     ViewOutput,
     Kill,
     Resume,
+    /// Something was done to a managed task.
+    Task,
 }
 
 impl ActionKind {
@@ -219,6 +221,7 @@ impl ActionKind {
             Self::ViewOutput => "view-output",
             Self::Kill => "kill",
             Self::Resume => "resume",
+            Self::Task => "task",
         }
     }
 
