@@ -10,7 +10,7 @@ use crate::ids::{Generation, PaneId, WindowId};
 /// Everything that can lead to an event. Each may be told twice: what was told already changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskInput {
-    /// A look at the session. It must have begun after whatever was told before it.
+    /// A look at the session. It must show every launch that was told before it; of an end that was told after it began it says nothing.
     Looked(SessionLook),
     /// A run was launched, by us. Told at once, it makes sure that its end is told however soon it comes.
     Started(Launch),

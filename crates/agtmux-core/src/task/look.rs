@@ -16,6 +16,7 @@ pub struct SessionLook {
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
     pub session_name: TaskSession,
     pub exists: bool,
+    /// When the look began.
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     pub captured_at: Timestamp,
     pub tasks: Vec<TaskLook>,

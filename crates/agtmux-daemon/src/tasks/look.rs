@@ -32,6 +32,7 @@ impl Tasks {
         let mut book = self.0.book.lock().await;
         let session = book.session(place);
         let mut look = self.session_look(place, seen, session, &cursors, &waited);
+        look.captured_at = began;
         catch_up(&mut look, session, began);
         self.tell(&mut book, place, vec![TaskInput::Looked(look)], Vec::new()).await
     }

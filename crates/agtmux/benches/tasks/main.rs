@@ -20,7 +20,7 @@ fn main() {
     let mut report = Report::default();
     for round in 0..rounds {
         eprintln!("round {round}");
-        let task = scene.launch(&format!("rings-{round}"), "while read -r line; do printf '\\a'; done < fifo");
+        let task = scene.launch(&format!("rings-{round}"), "while :; do read -r line < fifo && printf '\\a'; done");
         pause(round);
         let start = Instant::now();
         scene.write("go\n");

@@ -49,7 +49,12 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
+        let build = if cfg!(debug_assertions) {
+            "This was a debug build, on a machine that was busy with others.\n\n"
+        } else {
+            ""
+        };
+        std::fs::write(FILE, format!("{INTRODUCTION}{build}{}", self.table())).expect("the documents can be written");
         eprintln!("written to docs/benchmarks-tasks.md");
     }
 }

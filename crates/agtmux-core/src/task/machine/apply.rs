@@ -138,6 +138,7 @@ impl TaskMachine {
         }
         for task in &look.tasks {
             match self.slots.remove(&task.window_id) {
+                Some(slot) if slot.ended_after(look.captured_at) => drop(self.slots.insert(task.window_id, slot)),
                 Some(slot) => self.compare(slot, task, now, told),
                 None if !self.looked => self.baseline(task, now),
                 None => self.appeared(task, now, told),
@@ -273,6 +274,11 @@ impl Slot {
             self.run.phase = Phase::Over;
             teller.exited(&self.task, self.pane, &mut self.run, exit);
         }
+    }
+
+    /// A look that began before its end was heard of cannot tell what became of its window.
+    fn ended_after(&self, look_began: Timestamp) -> bool {
+        matches!(self.run.phase, Phase::Ending { since, .. } if look_began < since)
     }
 
     fn hear_of_past(&mut self, run: &RunId, heard: Heard, teller: &mut Teller<'_>) {

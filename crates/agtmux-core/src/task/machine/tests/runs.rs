@@ -86,6 +86,20 @@ fn a_killed_window_disappears_though_its_process_ended() {
 }
 
 #[test]
+fn a_look_from_before_an_end_does_not_tell_what_became_of_the_window() {
+    let mut scene = Scene::new();
+    scene.launch(1, "t", "r1");
+    let before = scene.snapshot();
+    scene.wait(5);
+    scene.close(1);
+    scene.exited("r1", Exit::by_signal(Signal(1)));
+    scene.wait(5);
+    assert_eq!(scene.tell(TaskInput::Looked(before)), NOTHING);
+    assert!(scene.machine.looks_at().is_some_and(|at| at <= scene.now), "it asks for another look");
+    assert_eq!(scene.look(), ["@1 (t) disappeared from session"]);
+}
+
+#[test]
 fn two_exits_between_looks_are_two_events() {
     let mut scene = Scene::new();
     scene.launch(1, "t", "r1");
