@@ -113,7 +113,8 @@ impl Tasks {
                 machine: text,
             }));
         }
-        let over: Vec<RunId> = events.iter().filter(|event| is_end(event)).filter_map(|e| e.run_id.clone()).collect();
+        // Also those of which nothing is told because we ended them ourselves.
+        let over: Vec<RunId> = session.runs.keys().filter(|run| !machine.awaits_end(run)).cloned().collect();
         changes.extend(over.iter().map(|run| Change::DropRun(run.clone())));
         if events.is_empty() && changes.is_empty() {
             return true;

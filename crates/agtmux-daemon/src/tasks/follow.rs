@@ -72,7 +72,8 @@ impl Tasks {
         for (place, session) in &mut book.sessions {
             let is_there = |pane: &PaneKey| {
                 pane.server.server == server_name(Path::new(&place.socket))
-                    && (session.runs.values().any(|run| run.row.pane == pane.pane) || session.machine.has_pane(pane.pane))
+                    && (session.runs.values().any(|run| run.row.pane == pane.pane)
+                        || session.machine.has_pane(pane.pane))
             };
             if pane.is_none_or(is_there) && !(session.runs.is_empty() && session.machine.is_empty()) {
                 session.look_by(Instant::now());

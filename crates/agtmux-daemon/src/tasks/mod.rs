@@ -63,7 +63,6 @@ struct Place {
 }
 
 impl Tasks {
-    #[expect(clippy::too_many_arguments, reason = "it knows everybody, and is made once")]
     pub(crate) fn start(
         engine: EngineHandle,
         discovery: Discovery,

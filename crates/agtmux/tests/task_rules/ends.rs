@@ -63,7 +63,14 @@ fn recent_output_is_the_last_three_useful_lines() {
 #[test]
 fn two_exits_between_looks_are_two_events() {
     let stage = Stage::new();
-    let runs: Vec<_> = (10..16).map(|code| stage.run("t", &format!("exit {code}"))).collect();
+    let run = |code: i32| {
+        let run = stage.run("t", &format!("exit {code}"));
+        // One that is replaced while it lives has not ended by itself.
+        let is_dead = || stage.tmux.run(&["display-message", "-p", "-t", &run.pane, "#{pane_dead}"]) == "1";
+        wait_until(&format!("the death of run {code}"), SOON, is_dead);
+        run
+    };
+    let runs: Vec<_> = (10..16).map(run).collect();
     for (code, run) in (10..).zip(&runs) {
         let codes = || -> Vec<_> {
             let events = stage.events();

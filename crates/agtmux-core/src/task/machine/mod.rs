@@ -20,6 +20,7 @@ use self::memory::Memory;
 use self::slot::{Phase, Slot};
 use super::event::TaskEvent;
 use super::input::TaskInput;
+use super::run::RunId;
 use super::session::TaskSession;
 use crate::ids::{Generation, PaneId, WindowId};
 
@@ -98,6 +99,12 @@ impl TaskMachine {
     /// Whether a task that it knows of has this pane.
     pub fn has_pane(&self, pane: PaneId) -> bool {
         self.slots.values().any(|slot| slot.pane == Some(pane))
+    }
+
+    /// Whether the end of this run is still to be told.
+    pub fn awaits_end(&self, run: &RunId) -> bool {
+        let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.past));
+        runs.into_iter().any(|known| known.id.as_ref() == Some(run) && known.phase != Phase::Over)
     }
 
     /// Whether it knows of no window.
