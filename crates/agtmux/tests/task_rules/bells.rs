@@ -5,7 +5,7 @@ use std::fs;
 use agtmux_testkit::{wait_for, wait_until};
 use serde_json::json;
 
-use crate::agtmux::SOON;
+use crate::agtmux::{SOON, run};
 use crate::stage::{Stage, short};
 
 #[test]
@@ -56,7 +56,9 @@ fn a_bell_and_an_exit_are_told_in_order_and_in_one_sentence() {
         let told = told_of(&stage, &task.run);
         if told == ["started", rang, &both] { Ok((task, after)) } else { Err(told) }
     });
-    let said = stage.done(&["events", "--conversation", "--after", &after.to_string()]);
+    let mut events = stage.agtmux();
+    events.env("PI_SESSION_ID", "1").args(["task", "events", "--conversation", "--after", &after.to_string()]);
+    let said = run(&mut events);
     let line: serde_json::Value = serde_json::from_str(said.text().trim()).expect("one line");
     let sentence = format!(
         "[tmux-task notification] tmux task {} (t) sent a terminal notification, then exited with code 0\nRecent output:\n  built",
@@ -66,6 +68,7 @@ fn a_bell_and_an_exit_are_told_in_order_and_in_one_sentence() {
     let details = &line["details"];
     assert_eq!((&details["source"], &details["notUserInput"]), (&json!("extension"), &json!(true)));
     assert_eq!((&details["sessionName"], &details["level"]), (&json!(stage.session), &json!("info")));
+    assert_eq!(details["sessionId"], "1");
     let kinds: Vec<_> =
         details["events"].as_array().expect("events").iter().map(|event| event["type"].clone()).collect();
     assert_eq!(kinds, ["notify", "exited"]);
