@@ -47,6 +47,17 @@ impl TaskSession {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The harness's own id, where it can be told from the project's name: because the caller knows it, or because it is a UUID.
+    pub fn session_id(&self, known: Option<&str>) -> Option<&str> {
+        let ends_with = |id: &str| self.0.strip_suffix(id).is_some_and(|rest| rest.ends_with('-'));
+        let start = match known.filter(|id| !id.is_empty() && ends_with(id)) {
+            Some(id) => self.0.len() - id.len(),
+            None => self.0.len().checked_sub(uuid::fmt::Hyphenated::LENGTH)?,
+        };
+        let id = self.0.get(start..).filter(|id| ends_with(id))?;
+        (Some(id) == known || uuid::Uuid::try_parse(id).is_ok()).then_some(id)
+    }
 }
 
 /// The last part of the path, lowercase, with `-` for every run of characters that a session's name should not have.
@@ -155,6 +166,18 @@ mod tests {
         assert_eq!(name("/w/foo", "ses_1.2:3"), Ok("pi-foo-ses_1-2-3".into()));
         assert_eq!(name("/w/foo", "::"), Err(SessionNameError::NoId));
         assert_eq!(name("foo", id), Err(SessionNameError::RelativePath("foo".into())));
+    }
+
+    #[test]
+    fn the_id_is_known_or_a_uuid() {
+        let id = |name: &str, known| name.parse::<TaskSession>().expect("a name").session_id(known).map(str::to_owned);
+        let uuid = "0198a3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
+        assert_eq!(id(&format!("pi-foo-{uuid}"), None).as_deref(), Some(uuid));
+        assert_eq!(id(&format!("pi-foo-{uuid}"), Some("x")).as_deref(), Some(uuid));
+        assert_eq!(id("pi-foo-a-1", Some("a-1")).as_deref(), Some("a-1"));
+        assert_eq!(id("pi-foo-a-1", Some("o-a-1")), None);
+        assert_eq!(id("pi-foo-a-1", None), None);
+        assert_eq!(id(uuid, None), None);
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Printer {
                 return Ok(());
             }
             let held = std::mem::take(&mut self.held);
-            return match Conversation::of(&held, None) {
+            return match Conversation::of(&held, session_id(&held).as_deref()) {
                 Some(message) => output::line(json!(message).to_string().as_bytes()),
                 None => Ok(()),
             };
@@ -128,6 +128,12 @@ impl Printer {
         lines.extend(event.recent_output.iter().map(|line| format!("            {}", sanitize::for_terminal(line))));
         output::lines(&lines)
     }
+}
+
+/// The harness's own id of the session that events are of.
+fn session_id(events: &[TaskEvent]) -> Option<String> {
+    let known = std::env::var("PI_SESSION_ID").ok();
+    events.first()?.session.session_id(known.as_deref()).map(str::to_owned)
 }
 
 pub(super) enum Signal {

@@ -6,17 +6,20 @@ use proptest::prelude::*;
 
 use super::scene::{Scene, run};
 use crate::ids::WindowId;
-use crate::task::{Ending, Exit, TaskEvent, TaskEventKind, TaskInput};
+use crate::task::{Ending, Exit, Signal, TaskEvent, TaskEventKind, TaskInput};
 
 /// Something that happens to one of a few slots.
 #[derive(Debug, Clone)]
 enum Step {
     Launch(u32),
     Exit(u32, i32),
+    /// The same, known to have come of itself.
+    Finish(u32, i32),
     /// An end of which the process itself tells nothing.
     Die(u32, i32),
     Ring(u32, u64),
-    Kill(u32),
+    /// The window is closed; the process may be heard to have ended by that.
+    Kill(u32, bool),
     Ask(u32, bool),
     Look,
     Wait(i64),
@@ -31,9 +34,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => slot.clone().prop_map(Step::Launch),
         4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| Step::Exit(slot, code)),
+        4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| Step::Finish(slot, code)),
         2 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| Step::Die(slot, code)),
         3 => (slot.clone(), 1..4u64).prop_map(|(slot, bells)| Step::Ring(slot, bells)),
-        1 => slot.clone().prop_map(Step::Kill),
+        1 => (slot.clone(), any::<bool>()).prop_map(|(slot, heard)| Step::Kill(slot, heard)),
         2 => (slot, any::<bool>()).prop_map(|(slot, asks)| Step::Ask(slot, asks)),
         5 => Just(Step::Look),
         3 => (1..600i64).prop_map(Step::Wait),
@@ -126,11 +130,23 @@ impl Play {
         self.tell(TaskInput::Looked(look));
     }
 
+    fn finish(&mut self, slot: u32, code: i32) {
+        let Some(id) = self.current.remove(&slot) else { return };
+        let truth = self.truth.get_mut(&id).expect("known");
+        truth.code = Some(code);
+        let bells = truth.bells;
+        let window = self.windows[&slot];
+        self.scene.die(window, Exit::with_code(code));
+        self.scene.window(window).bell_count = bells;
+        self.fact(TaskInput::Finished { run: run(&id), exit: Exit::with_code(code), bells, output: String::new() });
+    }
+
     fn play(&mut self, step: Step) {
         match step {
             Step::Launch(slot) => self.launch(slot),
             Step::Exit(slot, code) => self.end(slot, code, true),
             Step::Die(slot, code) => self.end(slot, code, false),
+            Step::Finish(slot, code) => self.finish(slot, code),
             Step::Ring(slot, bells) => {
                 let Some(id) = self.current.get(&slot).cloned() else { return };
                 let truth = self.truth.get_mut(&id).expect("known");
@@ -138,10 +154,15 @@ impl Play {
                 let bells = truth.bells;
                 self.fact(TaskInput::Rang { run: run(&id), bells, output: String::new() });
             }
-            Step::Kill(slot) => {
+            Step::Kill(slot, heard) => {
                 let Some(id) = self.current.remove(&slot) else { return };
                 self.truth.get_mut(&id).expect("known").killed = true;
                 self.scene.close(self.windows[&slot]);
+                if heard {
+                    let exit = Exit::by_signal(Signal(1));
+                    self.fact(TaskInput::Exited { run: run(&id), exit, bells: 0, output: String::new() });
+                    self.play(Step::Look);
+                }
             }
             Step::Ask(slot, asks) => {
                 if self.current.contains_key(&slot) {
