@@ -56,9 +56,8 @@ impl Tasks {
         let now = self.0.clock.now();
         let Some(seen) = seen else { return SessionLook::missing(place.session.clone(), None, now) };
         // A window that was made for a task and waits for it is not there yet.
-        let waits = |pane: &SlotPane| {
-            pane.run.is_none() && session.pending.iter().chain(waited).any(|name| *name == pane.window_name)
-        };
+        let names = || session.pending.iter().chain(waited);
+        let waits = |pane: &SlotPane| pane.waits || pane.run.is_none() && names().any(|name| *name == pane.window_name);
         let shown = seen.panes.iter().filter(|pane| !waits(pane));
         let mut windows: Vec<u32> = shown.map(|pane| pane.window).collect();
         windows.dedup();

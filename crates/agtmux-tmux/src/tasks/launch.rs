@@ -1,7 +1,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use super::{BELLS, COMMAND, CWD, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
 use crate::command::{Command, Framing};
 use crate::tap::{shell, unexpanded};
 
@@ -48,6 +48,8 @@ pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec
         |name: &str, value: &str| Command::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value);
     vec![
         WAITING.iter().fold(new, Command::arg),
+        // Whoever looks now does not take it for a task.
+        Command::new("set-option").arg("-w").arg("-t").arg(format!("={session}:")).arg(RUN).arg(NO_RUN_YET),
         option(OWNER, &keeper.owner),
         option(PROJECT, &keeper.project),
         option(PROCESS, &keeper.process),

@@ -33,6 +33,8 @@ pub(crate) const OWNER: &str = "@agtmux_owner";
 pub(crate) const PROJECT: &str = "@agtmux_project";
 pub(crate) const PROCESS: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
+/// In the place of a run: the window was made for one that is not started yet.
+pub(crate) const NO_RUN_YET: &str = ".";
 pub(crate) const COMMAND: &str = "@pi_task_command";
 pub(crate) const CWD: &str = "@pi_task_cwd";
 pub(crate) const BELLS: &str = "@pi_bell_count";

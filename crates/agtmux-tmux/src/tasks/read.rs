@@ -1,4 +1,4 @@
-use super::{BELLS, COMMAND, CWD, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
 use crate::command::{Command, Framing};
 
 /// A session that tasks may run in.
@@ -28,6 +28,8 @@ pub struct SlotPane {
     pub bells: u64,
     /// What runs there by our own words, if we have started it.
     pub run: Option<String>,
+    /// It was made for one that is not started yet.
+    pub waits: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
     pub current_command: String,
@@ -113,7 +115,8 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         dead_signal: signal.parse().ok(),
         bell: bell == "1",
         bells: bells.parse().unwrap_or(0),
-        run: given(run),
+        run: given(run).filter(|run| run != NO_RUN_YET),
+        waits: run == NO_RUN_YET,
         task_command: given(command),
         task_cwd: given(cwd),
         current_command: current_command.clone(),

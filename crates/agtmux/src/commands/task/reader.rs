@@ -154,7 +154,7 @@ mod tests {
         let mut listener = Listener::new(None, "run");
         listener.hear(b"abc\x1b]7502;agt");
         listener.end();
-        assert_eq!((listener.status.bytes, listener.status.ended), (14, true));
+        assert_eq!((listener.status.bytes, listener.status.ended), (13, true));
     }
 
     #[test]
