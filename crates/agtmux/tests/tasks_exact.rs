@@ -20,7 +20,7 @@ const SIGNALS: [&str; 5] = ["KILL", "TERM", "HUP", "INT", "SEGV"];
 /// What the task of this number does, and how it ends: a code, or the name of a signal.
 fn plan(n: usize) -> (String, Value) {
     let pause = format!("sleep 0.0{:02}", n * 7 % 51);
-    let pause = if n % 3 == 0 { "true".to_owned() } else { pause };
+    let pause = if n.is_multiple_of(3) { "true".to_owned() } else { pause };
     if n % 20 == 7 {
         let signal = SIGNALS[n / 20 % SIGNALS.len()];
         return (format!("{pause}; kill -{signal} $$"), json!(format!("SIG{signal}")));
