@@ -1,12 +1,15 @@
 # Each target installs what it lacks where it is allowed to, asks nothing, and can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fmt contract bench soak conformance
+.PHONY: help run install test lint fmt contract bench soak conformance
 
 # Where rustup puts cargo, for shells that have not read its environment yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+
+# Where `cargo install` puts programs.
+INSTALLED := $(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo)/bin
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -15,6 +18,11 @@ run: ## build agtmux and show the agents of this machine, or a demo where no tmu
 	@scripts/ensure-tools tmux cc cargo
 	cargo build --release --locked --package agtmux
 	$(RELEASE)/agtmux welcome
+
+install: ## put agtmux and agtmuxd where cargo puts programs, and the helpers of Pi's package beside them
+	@scripts/ensure-tools cc cargo
+	cargo install --locked --path crates/agtmux
+	@for name in pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(INSTALLED)/$$name"; done
 
 test: lint ## lint, then run every test; fails if anything does
 	@scripts/ensure-tools tmux browser fuzzer
@@ -39,6 +47,7 @@ bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, a
 	cargo bench --locked --package agtmux --bench agents
 	cargo bench --locked --package agtmux --bench send
 	cargo bench --locked --package agtmux --bench bridge
+	cargo bench --locked --package agtmux --bench tasks
 
 soak: ## run the tests in their long forms, for hours
 	@scripts/ensure-tools tmux cc cargo fuzzer

@@ -81,6 +81,11 @@ class Client:
         """Tells how to get to a pane."""
         return self._ask("POST", "/v1/actions/attach", body=body)
 
+    def follow_task_events(self, **query):
+        """The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
+daemon."""
+        return self._events("GET", "/v1/tasks/events/stream", query=query)
+
     def get_action(self, id):
         """What came of an action."""
         return self._ask("GET", f"/v1/actions/{urllib.parse.quote(id, safe='')}")
@@ -134,6 +139,18 @@ class Client:
 gets `resync`: it has to read `/v1/panes` anew."""
         return self._events("GET", "/api/events/stream", query=query)
 
+    def get_task_events(self, **query):
+        """What happened to tasks: the newest, or what came after `after`."""
+        return self._ask("GET", "/v1/tasks/events", query=query)
+
+    def get_task_logs(self, **query):
+        """What a task has written."""
+        return self._ask("GET", "/v1/tasks/logs", query=query)
+
+    def get_tasks(self, **query):
+        """The tasks of one session as they are now. A session that is not there has `exists: false`."""
+        return self._ask("GET", "/v1/tasks", query=query)
+
     def get_windows(self, **query):
         """Windows, with what their agents amount to."""
         return self._ask("GET", "/v1/windows", query=query)
@@ -141,6 +158,10 @@ gets `resync`: it has to read `/v1/panes` anew."""
     def kill(self, body):
         """Interrupts an agent, or ends it."""
         return self._ask("POST", "/v1/actions/kill", body=body)
+
+    def kill_all_tasks(self, body):
+        """Ends all tasks of a session, and the session. Refused to agents."""
+        return self._ask("POST", "/v1/tasks/kill-all", body=body)
 
     def post_event(self, body):
         """Takes an event in. The answer comes when it is stored."""
@@ -158,17 +179,42 @@ gets `resync`: it has to read `/v1/panes` anew."""
         """Answers the dialog that an agent has open."""
         return self._ask("POST", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}", body=body)
 
+    def prune_dead_tasks(self, body):
+        """Takes windows away whose tasks have ended."""
+        return self._ask("POST", "/v1/tasks/prune-dead", body=body)
+
     def respond(self, body):
         """Answers the dialog that is open."""
         return self._ask("POST", "/v1/actions/respond", body=body)
+
+    def restart_task(self, body):
+        """Starts a task again as it was started."""
+        return self._ask("POST", "/v1/tasks/restart", body=body)
 
     def resume(self, body):
         """Starts an agent that has ended again, in its pane, with its session."""
         return self._ask("POST", "/v1/actions/resume", body=body)
 
+    def run_task(self, body):
+        """Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too."""
+        return self._ask("POST", "/v1/tasks/run", body=body)
+
     def send(self, body):
         """Types a text and has it submitted, or presses keys."""
         return self._ask("POST", "/v1/actions/send", body=body)
+
+    def send_task_input(self, body):
+        """Types a text into a task and presses Enter. Refused to agents."""
+        return self._ask("POST", "/v1/tasks/input", body=body)
+
+    def start_up_tasks(self, body):
+        """To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
+names the rest. Sessions of others, and of programs that still run, are not touched."""
+        return self._ask("POST", "/v1/tasks/startup", body=body)
+
+    def stop_task(self, body):
+        """Asks a task to end, and makes it if it does not. Refused to agents."""
+        return self._ask("POST", "/v1/tasks/stop", body=body)
 
     def switch_adapter(self, body):
         """Switches one on or off. The agents of one that is off are still listed; nothing is said about what they do."""

@@ -75,6 +75,12 @@ export class Client {
     return this.#ask("POST", "/v1/actions/attach", undefined, body);
   }
 
+  /** The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
+daemon. */
+  followTaskEvents(query: Query = {}): AsyncGenerator<ServerSentEvent> {
+    return this.#events("GET", "/v1/tasks/events/stream", query);
+  }
+
   /** What came of an action. */
   getAction(id: string): Promise<any> {
     return this.#ask("GET", `/v1/actions/${encodeURIComponent(id)}`, undefined);
@@ -141,6 +147,21 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#events("GET", "/api/events/stream", query);
   }
 
+  /** What happened to tasks: the newest, or what came after `after`. */
+  getTaskEvents(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/tasks/events", query);
+  }
+
+  /** What a task has written. */
+  getTaskLogs(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/tasks/logs", query);
+  }
+
+  /** The tasks of one session as they are now. A session that is not there has `exists: false`. */
+  getTasks(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/tasks", query);
+  }
+
   /** Windows, with what their agents amount to. */
   getWindows(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/windows", query);
@@ -149,6 +170,11 @@ gets `resync`: it has to read `/v1/panes` anew. */
   /** Interrupts an agent, or ends it. */
   kill(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/kill", undefined, body);
+  }
+
+  /** Ends all tasks of a session, and the session. Refused to agents. */
+  killAllTasks(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/kill-all", undefined, body);
   }
 
   /** Takes an event in. The answer comes when it is stored. */
@@ -171,9 +197,19 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#ask("POST", `/api/respond/${encodeURIComponent(agentId)}`, undefined, body);
   }
 
+  /** Takes windows away whose tasks have ended. */
+  pruneDeadTasks(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/prune-dead", undefined, body);
+  }
+
   /** Answers the dialog that is open. */
   respond(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/respond", undefined, body);
+  }
+
+  /** Starts a task again as it was started. */
+  restartTask(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/restart", undefined, body);
   }
 
   /** Starts an agent that has ended again, in its pane, with its session. */
@@ -181,9 +217,30 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#ask("POST", "/v1/actions/resume", undefined, body);
   }
 
+  /** Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too. */
+  runTask(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/run", undefined, body);
+  }
+
   /** Types a text and has it submitted, or presses keys. */
   send(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/send", undefined, body);
+  }
+
+  /** Types a text into a task and presses Enter. Refused to agents. */
+  sendTaskInput(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/input", undefined, body);
+  }
+
+  /** To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
+names the rest. Sessions of others, and of programs that still run, are not touched. */
+  startUpTasks(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/startup", undefined, body);
+  }
+
+  /** Asks a task to end, and makes it if it does not. Refused to agents. */
+  stopTask(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/tasks/stop", undefined, body);
   }
 
   /** Switches one on or off. The agents of one that is off are still listed; nothing is said about what they do. */

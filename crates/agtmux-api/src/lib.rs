@@ -5,6 +5,7 @@ pub mod config;
 pub mod error;
 pub mod files;
 pub mod paths;
+pub mod task_files;
 pub mod wire;
 
 /// Changes when an old client would misread a new daemon, or the other way round.

@@ -101,6 +101,21 @@ impl Paths {
         self.state_dir.join("spool")
     }
 
+    /// What is known of tasks that run: files that tell the daemon how they do, also after it was away.
+    pub fn tasks_dir(&self) -> PathBuf {
+        self.state_dir.join("tasks")
+    }
+
+    /// What is written down with a tmux session to know it for ours: this agtmux of this user.
+    pub fn task_owner(&self) -> String {
+        let dir = self.tasks_dir();
+        let bytes = dir.as_os_str().as_encoded_bytes();
+        let place = bytes
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        format!("{}:{place:016x}", rustix::process::geteuid().as_raw())
+    }
+
     /// What `agtmux setup` has put into the settings of agents, so that it can be taken out again.
     pub fn setup_record(&self) -> PathBuf {
         self.state_dir.join("setup.json")
@@ -116,6 +131,8 @@ impl Paths {
         self.prepare_state_dir()?;
         private_dir(&self.hook_dir(), "AGTMUX_STATE_DIR")?;
         self.prepare_spool()?;
+        private_dir(&self.tasks_dir(), "AGTMUX_STATE_DIR")?;
+        private_dir(&self.tasks_dir().join("logs"), "AGTMUX_STATE_DIR")?;
         if let Some(dir) = self.socket.parent() {
             private_dir(dir, "AGTMUX_SOCKET")?;
         }
@@ -169,7 +186,7 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "records" | "spool" | "setup.json")
+        matches!(&*name, "hooks" | "records" | "spool" | "tasks" | "setup.json")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
     };

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use agtmux_api::error::ApiError;
-use agtmux_api::wire::{Health, Listing, PaneItem, SessionItem, WatchEvent, WindowItem};
+use agtmux_api::wire::{
+    Health, Listing, PaneItem, SessionItem, TaskEvents, TaskList, TaskStarted, WatchEvent, WindowItem,
+};
 use schemars::{JsonSchema, schema_for};
 
 fn check<T: JsonSchema>(name: &str) {
@@ -25,5 +27,8 @@ fn committed_schemas_are_those_of_the_wire_types() {
     check::<Listing<SessionItem>>("sessions");
     check::<WatchEvent>("event");
     check::<Health>("health");
+    check::<TaskList>("tasks");
+    check::<TaskStarted>("task-started");
+    check::<TaskEvents>("task-events");
     check::<ApiError>("error");
 }

@@ -143,6 +143,17 @@ pub struct BadId;
 pub struct AgentType(String);
 
 impl AgentType {
+    /// What lives in the pane of a managed task, beside the kinds of agents.
+    pub const TASK: &'static str = "task";
+
+    pub fn task() -> Self {
+        Self::new(Self::TASK)
+    }
+
+    pub fn is_task(&self) -> bool {
+        self.0 == Self::TASK
+    }
+
     pub fn new(name: impl Into<String>) -> Self {
         Self(name.into())
     }

@@ -21,6 +21,7 @@ use crate::serve::{self, Context};
 use crate::shared::Shared;
 use crate::spool::Spool;
 use crate::store::{Store, StoreError};
+use crate::tasks::Tasks;
 use crate::view::View;
 use crate::{lock, logging};
 
@@ -99,7 +100,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let stop = stop_signal().map_err(system("listen for signals"))?;
     // Beside everything else that a start does: the first event shall not wait for it.
     tokio::task::spawn_blocking(agtmux_core::redact::prepare);
-    let (store, remembered) = Store::open(&paths.database())?;
+    let (store, mut remembered) = Store::open(&paths.database())?;
+    let known_tasks = std::mem::take(&mut remembered.tasks);
     let store = Arc::new(store);
     let store_error = Arc::default();
     let clock = Clock::start();
@@ -123,6 +125,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         .await
         .map_err(system("watch this machine"))?;
     let actions = Actions::new(handle.clone(), discovery.clone(), store.clone(), clock);
+    let tasks =
+        Tasks::start(handle.clone(), discovery.clone(), actions.clone(), store.clone(), clock, &paths, known_tasks);
     let port = match listen {
         Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
         None => None,
@@ -137,6 +141,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         store_error,
         discovery: discovery.clone(),
         actions,
+        tasks,
         bridge,
         door: port.as_ref().map(Port::door),
         socket: paths.socket.clone(),

@@ -24,13 +24,23 @@ fn assert_there(names: &[&str]) {
     assert!(missing.is_empty(), "no such tests: {missing:?}");
 }
 
-#[test]
-fn every_trap_names_a_test() {
-    let page = fs::read_to_string(root().join("docs/tmux-traps.md")).expect("the page is there");
+#[track_caller]
+fn assert_names_tests(page: &str, at_least: usize) {
+    let page = fs::read_to_string(root().join(page)).expect("the page is there");
     let named = quoted(&page).filter_map(|text| text.rsplit("::").next());
     let names: Vec<&str> = named.filter(|name| is_test(name)).collect();
-    assert!(names.len() > 50, "only {} tests are named", names.len());
+    assert!(names.len() > at_least, "only {} tests are named", names.len());
     assert_there(&names);
+}
+
+#[test]
+fn every_trap_names_a_test() {
+    assert_names_tests("docs/tmux-traps.md", 50);
+}
+
+#[test]
+fn every_rule_of_tasks_names_a_test() {
+    assert_names_tests("docs/tasks.md", 30);
 }
 
 /// The tmux-bridge document has 29 of them.

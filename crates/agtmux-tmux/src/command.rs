@@ -29,6 +29,19 @@ impl Command {
         command.arg(format)
     }
 
+    /// As a line for tmux's own parser, for a command that is given to another one.
+    pub(crate) fn line(&self) -> OsString {
+        use std::os::unix::ffi::{OsStrExt, OsStringExt};
+        let words: Vec<Vec<u8>> = self.words.iter().map(|word| crate::tap::quoted(word.as_bytes())).collect();
+        OsString::from_vec(words.join(&b' '))
+    }
+
+    /// A word as it is: for a command that becomes a line, in which nothing is split.
+    pub(crate) fn literal(mut self, word: impl AsRef<OsStr>) -> Self {
+        self.words.push(word.as_ref().to_owned());
+        self
+    }
+
     pub(crate) fn words(&self) -> &[OsString] {
         &self.words
     }

@@ -13,6 +13,7 @@ pub mod platform;
 mod server;
 mod sockets;
 mod tap;
+mod tasks;
 mod version;
 
 pub use attach::Way;
@@ -22,4 +23,7 @@ pub use input::{BadKey, Key, PaneGuard, Refused, TypeError, Typing};
 pub use listing::{Dead, Listing, PaneRow, ServerFacts};
 pub use server::{TmuxError, TmuxServer};
 pub use sockets::{SocketDir, is_listening, listener_pid, own_socket, socket_of_tmux_variable};
+pub use tasks::{
+    CursorLook, Launch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, default_socket, quoted_for_shell,
+};
 pub use version::{MINIMUM, Version};

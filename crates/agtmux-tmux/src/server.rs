@@ -50,6 +50,11 @@ impl TmuxServer {
         &self.socket
     }
 
+    /// How long a call may take.
+    pub(crate) fn patience(&self) -> Duration {
+        self.timeout
+    }
+
     /// Every pane, in one call.
     pub async fn list(&self) -> Result<Listing, TmuxError> {
         let framing = Framing::fresh();
@@ -158,10 +163,23 @@ impl TmuxServer {
         Err(complaint(&String::from_utf8_lossy(&output.stderr)))
     }
 
+    /// The same, and the server is started where there is none.
+    pub(crate) async fn run_starting(&self, commands: &[Command]) -> Result<Vec<u8>, TmuxError> {
+        let output = self.exec_with(&["-u", "-S"], commands, None).await?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
     async fn exec(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Output, TmuxError> {
         // -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
+        self.exec_with(&["-u", "-N", "-S"], commands, stdin).await
+    }
+
+    async fn exec_with(&self, flags: &[&str], commands: &[Command], stdin: Option<&[u8]>) -> Result<Output, TmuxError> {
         let mut child = tokio::process::Command::new(&self.program)
-            .args(["-u", "-N", "-S"])
+            .args(flags)
             .arg(&self.socket)
             .args(chain(commands))
             .env_remove("TMUX")

@@ -23,13 +23,13 @@ pub(crate) fn was_taken(framing: &Framing, answer: &[u8]) -> bool {
 }
 
 /// A line for `sh` that becomes this program, and says nothing.
-fn shell(argv: &[OsString]) -> Vec<u8> {
+pub(crate) fn shell(argv: &[OsString]) -> Vec<u8> {
     let words: Vec<Vec<u8>> = argv.iter().map(|word| quoted(word.as_bytes())).collect();
     [b"exec ".as_slice(), &words.join(&b' '), b" >/dev/null"].concat()
 }
 
 /// A word, for `sh` as for tmux.
-fn quoted(word: &[u8]) -> Vec<u8> {
+pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word {
         match byte {
@@ -42,7 +42,7 @@ fn quoted(word: &[u8]) -> Vec<u8> {
 }
 
 /// tmux takes the line for a format, and for a time's.
-fn unexpanded(line: &[u8]) -> Vec<u8> {
+pub(crate) fn unexpanded(line: &[u8]) -> Vec<u8> {
     line.iter().flat_map(|byte| if matches!(byte, b'#' | b'%') { vec![*byte; 2] } else { vec![*byte] }).collect()
 }
 

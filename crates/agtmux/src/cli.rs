@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    send, setup, status, view_output, wait, watch, web,
+    send, setup, status, task, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -61,6 +61,9 @@ pub(crate) enum Command {
     Kill(Box<kill::KillArgs>),
     /// Start an agent that has ended again, in its pane and directory, with its own session
     Resume(Box<resume::ResumeArgs>),
+    /// Run work in the background in a tmux session of its own, and hear of it when it ends, rings or asks
+    #[command(subcommand)]
+    Task(task::TaskCommand),
     /// What was done to agents, by whom, and what came of it; refused actions, too
     Audit(audit::AuditArgs),
     /// Tell why an agent's state is what it is, or judge a saved screen
@@ -151,6 +154,19 @@ mod tests {
             "agtmux kill --signal TERM --yes",
             "agtmux explain",
             "agtmux history --since 1h",
+            "agtmux task run --session s --wait 30s --json build -- make all",
+            "agtmux task run build make -j 4",
+            "agtmux task list --json",
+            "agtmux task logs build -f -n 20",
+            "agtmux task input build --text -y --no-enter",
+            "agtmux task stop @3 --window --json",
+            "agtmux task restart build --json",
+            "agtmux task prune-dead --json",
+            "agtmux task kill-all --yes --json",
+            "agtmux task wait build --timeout 10m",
+            "agtmux task events --follow --all --after 7 --json",
+            "agtmux task events --conversation",
+            "agtmux task session-name /p id --json",
         ] {
             assert!(parses(line), "{line}");
         }
@@ -185,6 +201,11 @@ mod tests {
             "agtmux view-output %1 --lines many",
             "agtmux audit %1",
             "agtmux run --name a/b -- claude",
+            "agtmux task run build",
+            "agtmux task",
+            "agtmux task input build",
+            "agtmux task events --json --conversation",
+            "agtmux task logs build --follow --json",
         ] {
             assert!(!parses(line), "{line}");
         }

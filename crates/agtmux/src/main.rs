@@ -19,7 +19,10 @@ fn main() -> ExitCode {
     if let Some(exit) = commands::hook::intercept(std::env::args_os()) {
         return exit;
     }
-    let cli = cli::Cli::parse();
+    if let Some(exit) = commands::task::intercept(std::env::args_os()) {
+        return exit;
+    }
+    let cli = cli::Cli::parse_from(commands::task::by_its_other_names(std::env::args_os()));
     match commands::run(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -1,6 +1,7 @@
 use bytes::BytesMut;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde::de::DeserializeOwned;
 
 use super::ClientError;
 use crate::wire::WatchEvent;
@@ -19,6 +20,11 @@ impl EventStream {
 
     /// The next event, or `None` when the daemon ended the stream.
     pub async fn next(&mut self) -> Result<Option<WatchEvent>, ClientError> {
+        self.next_as().await
+    }
+
+    /// The same where the events are of another kind.
+    pub async fn next_as<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
         loop {
             while let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
                 let line = self.buffer.split_to(end + 1);

@@ -90,7 +90,12 @@ impl Client {
 
     /// The stream of changes, from a snapshot on or after the event that `query.last_event_id` names.
     pub async fn events(&self, query: &ListQuery) -> Result<EventStream, ClientError> {
-        let uri = with_query("/v1/events", query)?;
+        self.stream("/v1/events", query).await
+    }
+
+    /// Any other stream of events.
+    pub async fn stream(&self, path: &str, query: &impl Serialize) -> Result<EventStream, ClientError> {
+        let uri = with_query(path, query)?;
         let request = self.request(Method::GET, &uri, Bytes::new(), "text/event-stream");
         let response =
             tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout(ANSWER_WITHIN))??;

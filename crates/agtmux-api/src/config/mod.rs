@@ -23,6 +23,7 @@ pub struct Config {
     pub actions: Actions,
     pub audit: Audit,
     pub web: Web,
+    pub tasks: Tasks,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +108,14 @@ pub struct Actions {
 #[serde(deny_unknown_fields)]
 pub struct Audit {
     pub store_text: bool,
+}
+
+/// Background work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tasks {
+    pub on_event: String,
+    pub log_kib: u64,
 }
 
 /// The way in for browsers and scripts.
@@ -318,6 +327,12 @@ impl Config {
             if value > most {
                 return fault(format!("tmux_bridge.{name}: {value} is out of range; use a value from 0 to {most}"));
             }
+        }
+        if !(64..=1 << 20).contains(&self.tasks.log_kib) {
+            return fault(format!(
+                "tasks.log_kib: {} is out of range; use a value from 64 to 1048576",
+                self.tasks.log_kib
+            ));
         }
         if let Some(message) = self.web.fault() {
             return fault(message);

@@ -9,6 +9,7 @@ mod health;
 mod ingest;
 mod items;
 mod listing;
+mod task;
 mod web;
 
 pub use action::{
@@ -20,6 +21,7 @@ pub use action::{
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
 };
+pub use agtmux_core::task::TaskEvent;
 pub use bridge::{
     Availability, BridgeAnswers, BridgeChoice, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer,
     HookIn,
@@ -33,4 +35,8 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
+pub use task::{
+    EndedTask, LeftSession, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
+    TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
+};
 pub use web::{WebLink, WebLinkRequest};

@@ -152,8 +152,10 @@ impl StateEngine {
         self.runtimes.values().filter_map(of_runtime).min()
     }
 
+    /// An agent that has completed its turn waits for the next one; a task that has completed has done so for good.
     fn demotion_at(&self, subject: &Subject) -> Option<Timestamp> {
-        (subject.record.state == State::Completed).then(|| subject.record.since.checked_add(self.completed_for).ok())?
+        (subject.record.state == State::Completed && !subject.agent_type.is_task())
+            .then(|| subject.record.since.checked_add(self.completed_for).ok())?
     }
 
     fn began(

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::delta::{Delta, Life};
-use super::model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server};
+use super::model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting};
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeIdentity};
 
@@ -54,6 +54,8 @@ pub enum Observation {
     ServerGone { server: ServerKey },
     /// The server is there and cannot be read.
     ServerOutage { server: ServerKey, generation: Generation, code: OutageCode, message: String },
+    /// A task was started in a pane, or does something else than before; none when it is nobody's task any more.
+    Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<TaskSighting> },
     /// Nothing on this target can be read, or it can again.
     TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
 }
@@ -73,7 +75,11 @@ impl Fleet {
                 self.server_outage(server, generation, Outage { code, message, since: now }, &mut delta);
             }
             Observation::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
+            Observation::Task { server, generation, pane, task } => {
+                self.task_seen(PaneKey { server, pane }, generation, task, now, &mut delta);
+            }
         }
+        self.house_tasks(now, &mut delta);
         delta
     }
 
@@ -245,7 +251,10 @@ fn update_pane(
         pane.foreground = None;
     }
     if row.dead.is_some() {
-        end_runtime(&pane_key, pane, delta);
+        // A task that has ended is still worth a look: it is gone when its pane is.
+        if !holds_task(pane) {
+            end_runtime(&pane_key, pane, delta);
+        }
         pane.foreground = None;
     }
     let epoch = pane.epoch;
@@ -280,7 +289,7 @@ fn see_agent(
     now: Timestamp,
     delta: &mut Delta,
 ) -> bool {
-    let Some(agent) = agent else { return end_runtime(key, pane, delta) };
+    let Some(agent) = agent else { return !holds_task(pane) && end_runtime(key, pane, delta) };
     if let Some(runtime) = &mut pane.runtime
         && runtime.process == agent.process
         && runtime.agent_type == agent.agent_type
@@ -323,7 +332,11 @@ fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut Delta
     delta.removed.insert(pane_key);
 }
 
-fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
+fn holds_task(pane: &Pane) -> bool {
+    pane.runtime.as_ref().is_some_and(|runtime| runtime.agent_type.is_task())
+}
+
+pub(super) fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
     let Some(runtime) = pane.runtime.take() else { return false };
     delta.lives.push(Life::Ended { pane: key.clone(), runtime: runtime.id, process: runtime.process });
     // Whatever lives here next is another life of the pane.
@@ -331,7 +344,7 @@ fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
     true
 }
 
-fn touch(key: &PaneKey, pane: &mut Pane, now: Timestamp, delta: &mut Delta) {
+pub(super) fn touch(key: &PaneKey, pane: &mut Pane, now: Timestamp, delta: &mut Delta) {
     pane.updated_at = now;
     note_places(key, pane, delta);
     delta.changed.insert(key.clone());

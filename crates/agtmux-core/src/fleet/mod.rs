@@ -3,9 +3,12 @@
 mod apply;
 mod delta;
 mod model;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
 pub use apply::{AgentSighting, Observation, PaneRow, ProcessSighting};
 pub use delta::{Delta, Life};
-pub use model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server};
+pub use model::{
+    Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting, TaskStand,
+};

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Generation, PaneId, ServerKey, SessionId, TargetName, WindowId};
+use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
 /// Everything that is watched.
@@ -11,6 +11,27 @@ use crate::runtime::{Runtime, RuntimeId};
 pub struct Fleet {
     pub(super) servers: BTreeMap<ServerKey, Server>,
     pub(super) target_outages: BTreeMap<TargetName, Outage>,
+    /// Panes in which a task was started, also where the pane itself has not been listed since.
+    pub(super) tasks: BTreeMap<PaneKey, (Generation, TaskSighting)>,
+}
+
+/// What is known of the task in a pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSighting {
+    pub name: String,
+    /// The pane's first process, by which one run is told from the next.
+    pub process: ProcessRef,
+    pub stand: TaskStand,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskStand {
+    Running,
+    /// It waits at this prompt.
+    Asks(String),
+    Ended {
+        well: bool,
+    },
 }
 
 /// One tmux server in its current generation.
@@ -101,6 +122,13 @@ impl Fleet {
 
     pub fn pane(&self, key: &PaneKey) -> Option<&Pane> {
         self.servers.get(&key.server)?.panes.get(&key.pane)
+    }
+
+    /// The task in this pane, if it is what lives there.
+    pub fn task(&self, key: &PaneKey) -> Option<(&RuntimeId, &TaskSighting)> {
+        let runtime = self.pane(key)?.runtime.as_ref().filter(|runtime| runtime.agent_type.is_task())?;
+        let (_, task) = self.tasks.get(key).filter(|(_, task)| task.process == runtime.process)?;
+        Some((&runtime.id, task))
     }
 
     pub fn target_outages(&self) -> impl Iterator<Item = (&TargetName, &Outage)> {

@@ -172,3 +172,53 @@ fn rereading_a_pane_keeps_its_places_and_ignores_strangers() {
     assert_eq!(delta.changed.into_iter().collect::<Vec<_>>(), [key(0)]);
     assert_eq!(fleet.pane(&key(0)).map(|p| (p.placements.len(), p.title.as_str())), Some((2, "new")));
 }
+
+fn task(pane: u32, pid: u32, stand: TaskStand) -> Observation {
+    let task = TaskSighting { name: "build".into(), process: ProcessRef { pid, start: 7 }, stand };
+    Observation::Task { server: server(), generation: FIRST, pane: PaneId(pane), task: Some(task) }
+}
+
+#[test]
+fn a_task_lives_in_its_pane_whichever_is_told_first() {
+    let orders = [
+        [listed(FIRST, vec![row(0, 0, 10)]), task(0, 10, TaskStand::Running)],
+        [task(0, 10, TaskStand::Running), listed(FIRST, vec![row(0, 0, 10)])],
+    ];
+    for order in orders {
+        let mut fleet = Fleet::default();
+        let deltas: Vec<Delta> = order.into_iter().map(|observation| fleet.apply(observation, at(1))).collect();
+        let began = deltas.iter().flat_map(|delta| &delta.lives).filter(|life| matches!(life, Life::Began { .. }));
+        assert_eq!(began.count(), 1);
+        assert_eq!(
+            (runtime_of(&fleet).name.as_deref(), runtime_of(&fleet).agent_type.is_task()),
+            (Some("build"), true)
+        );
+    }
+}
+
+#[test]
+fn a_task_stays_when_its_pane_is_dead_and_goes_with_the_next_run() {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
+    fleet.apply(task(0, 10, TaskStand::Running), at(2));
+    let first = runtime_of(&fleet).id;
+    fleet.apply(processes(0, 10, None), at(3));
+    let dead = PaneRow { dead: Some(Death { status: Some(1), signal: None }), ..row(0, 0, 10) };
+    fleet.apply(listed(FIRST, vec![dead]), at(3));
+    assert_eq!(runtime_of(&fleet).id, first);
+    fleet.apply(task(0, 11, TaskStand::Running), at(4));
+    let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 11)]), at(5));
+    assert!(delta.lives.iter().any(|life| matches!(life, Life::Began { .. })), "{delta:?}");
+    assert_ne!(runtime_of(&fleet).id, first);
+}
+
+#[test]
+fn an_agent_in_a_task_is_what_counts_while_it_lives() {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
+    fleet.apply(task(0, 10, TaskStand::Running), at(2));
+    fleet.apply(agent(0, 10, 50, false), at(3));
+    assert_eq!(runtime_of(&fleet).agent_type.as_str(), "claude");
+    fleet.apply(processes(0, 10, None), at(4));
+    assert!(runtime_of(&fleet).agent_type.is_task());
+}

@@ -61,6 +61,15 @@ impl Actions {
         self.agent_of_its_pane(&*processes, &line).await.map_or(Behind::Somebody, Behind::Agent)
     }
 
+    /// The process for which something is kept: the agent behind a request, or else the parent of the one that asks.
+    pub(crate) fn keeper_of(&self, asker: &Asker) -> Option<u32> {
+        let processes = self.0.discovery.processes();
+        let line = ancestors(&*processes, asker.peer?.pid?);
+        let facts: Vec<ProcessFacts<'_>> = line.iter().rev().map(observe::process_facts).collect();
+        let agent = self.0.discovery.registry().identify(&facts, None).map(|found| found.pid);
+        agent.or_else(|| line.get(1).map(|parent| parent.pid))
+    }
+
     /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever
     /// was started there after it was started by it, unless it descends from something that was there before.
     async fn agent_of_its_pane(&self, processes: &dyn ProcessTable, line: &[Process]) -> Option<String> {

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 #[derive(Debug, Default)]
-pub(super) struct Locks(Mutex<HashMap<String, Arc<Turn<()>>>>);
+pub(crate) struct Locks(Mutex<HashMap<String, Arc<Turn<()>>>>);
 
 impl Locks {
-    pub(super) async fn take(&self, name: String) -> OwnedMutexGuard<()> {
+    pub(crate) async fn take(&self, name: String) -> OwnedMutexGuard<()> {
         let turn = {
             let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Those that nobody holds and nobody waits for are of no use.

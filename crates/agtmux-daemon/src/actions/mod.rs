@@ -9,6 +9,7 @@ mod guards;
 mod kill;
 mod locks;
 mod look;
+mod note;
 mod output;
 mod perform;
 mod respond;
@@ -28,7 +29,8 @@ use crate::store::Store;
 
 pub(crate) use caller::Asker;
 use failure::Failure;
-use locks::Locks;
+pub(crate) use locks::Locks;
+pub(crate) use note::Noted;
 use perform::Scene;
 use snapshots::Snapshots;
 

@@ -73,7 +73,8 @@ impl Scene<'_> {
     pub(super) fn same_resident(&self) -> Result<(), Failure> {
         let discovery = &self.actions.0.discovery;
         let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
-        let Some(living) = &self.located.living else {
+        let agent = self.located.living.as_ref().filter(|living| !living.runtime.agent_type.is_task());
+        let Some(living) = agent else {
             // What was meant for a shell is not for an agent that has been started in it since.
             return match now.filter(|now| !now.suspended) {
                 None => Ok(()),
@@ -153,7 +154,7 @@ impl Actions {
         self.finish(self.begin(&request), &request, refused).await.err().unwrap_or(error)
     }
 
-    fn begin(&self, request: &Request<'_>) -> ActionRecord {
+    pub(super) fn begin(&self, request: &Request<'_>) -> ActionRecord {
         let guards = request.guards;
         ActionRecord {
             action_id: Uuid::now_v7().simple().to_string(),
@@ -234,9 +235,21 @@ impl Actions {
     }
 
     async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {
+        self.refuse_agents_to_do(asker, kind.as_str()).await
+    }
+
+    /// Unless the settings let them.
+    pub(crate) async fn refuse_agents_to(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
+        match self.config().actions.allow_from_agents {
+            true => Ok(()),
+            false => self.refuse_agents_to_do(asker, what).await,
+        }
+    }
+
+    async fn refuse_agents_to_do(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
         let message = match self.behind(asker).await {
             Behind::Somebody => return Ok(()),
-            Behind::Agent(agent) => format!("{agent} asked for this, and an agent may not {} by itself", kind.as_str()),
+            Behind::Agent(agent) => format!("{agent} asked for this, and an agent may not {what} by itself"),
             Behind::Unknown => "who asks cannot be told any more, and an agent may not ask for itself".into(),
         };
         let error = ApiError::new(ErrorCode::CallerIsAgent, message);

@@ -219,7 +219,7 @@ impl Engine {
         }
     }
 
-    fn hear_if_news(&mut self, runtime: &RuntimeId, statement: Statement, step: &mut Step) {
+    pub(super) fn hear_if_news(&mut self, runtime: &RuntimeId, statement: Statement, step: &mut Step) {
         if self.states.is_news(runtime, &statement) {
             let input = states::Input::Heard { runtime: runtime.clone(), statement: Box::new(statement) };
             self.decide(input, None, step);
@@ -310,7 +310,7 @@ fn sight_ttl(source: Source) -> Option<SignedDuration> {
 }
 
 /// The order of what we found out ourselves.
-fn made_here(at: Timestamp, now: Timestamp) -> OrderKey {
+pub(super) fn made_here(at: Timestamp, now: Timestamp) -> OrderKey {
     OrderKey {
         source_seq: None,
         event_time: at.min(now),

@@ -7,11 +7,12 @@ mod ingest;
 mod locate;
 mod step;
 mod switches;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agtmux_agents::{Registry, UserManifests};
@@ -24,6 +25,7 @@ use agtmux_core::fleet::{Fleet, Life, Observation, PaneKey};
 use agtmux_core::ids::{PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::Ref;
 use agtmux_core::runtime::{Runtime, RuntimeId};
+use agtmux_core::task::TaskEvent;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
@@ -39,6 +41,7 @@ pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};
 use step::Step;
 use switches::Disabled;
+pub(crate) use tasks::TasksTold;
 use waiting::Waiting;
 
 /// Sequence numbers are reserved in blocks, so that most changes need no write for theirs.
@@ -52,6 +55,9 @@ const CHECKPOINT_EVERY: u64 = 5_000;
 
 /// Whoever waits for one looks at each at once.
 const SUBMITTED_KEPT: usize = 256;
+
+/// Whoever misses some looks at all.
+const STIRRED_KEPT: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
@@ -70,6 +76,8 @@ pub(crate) enum Input {
     Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
     /// Other agents are known, or are known by other signs.
     Relearned(Arc<Registry>),
+    /// Something happened to tasks. Answered when it is stored, with its numbers.
+    Tasks(Box<TasksTold>, oneshot::Sender<Option<Vec<TaskEvent>>>),
     /// Answered when everything before it has been applied and published.
     Settle(oneshot::Sender<()>),
 }
@@ -79,6 +87,8 @@ pub(crate) enum Input {
 pub(crate) struct EngineHandle {
     inputs: mpsc::Sender<Input>,
     submitted: broadcast::Sender<Submitted>,
+    /// Panes of tasks that have gone or died.
+    stirred: broadcast::Sender<PaneKey>,
 }
 
 impl EngineHandle {
@@ -130,6 +140,16 @@ impl EngineHandle {
         let _ = self.inputs.send(Input::Relearned(registry)).await;
     }
 
+    /// Stores what happened to tasks and gives it its numbers. None if it could not be stored.
+    pub(crate) async fn tasks(&self, told: TasksTold) -> Option<Vec<TaskEvent>> {
+        self.ask(|reply| Input::Tasks(Box::new(told), reply)).await.flatten()
+    }
+
+    /// Panes of tasks that have gone or died, from now on.
+    pub(crate) fn stirred(&self) -> broadcast::Receiver<PaneKey> {
+        self.stirred.subscribe()
+    }
+
     pub(crate) async fn settle(&self) {
         self.ask(Input::Settle).await;
     }
@@ -171,6 +191,9 @@ pub(crate) struct Engine {
     reserved: u64,
     inputs: mpsc::Receiver<Input>,
     submitted: broadcast::Sender<Submitted>,
+    stirred: broadcast::Sender<PaneKey>,
+    /// Where tasks were started.
+    task_panes: BTreeSet<PaneKey>,
 }
 
 /// Why nothing can be stored, for the health report.
@@ -188,6 +211,7 @@ impl Engine {
     ) -> Result<(Self, EngineHandle), StoreError> {
         let (inputs, received) = mpsc::channel(1024);
         let submitted = broadcast::Sender::new(SUBMITTED_KEPT);
+        let stirred = broadcast::Sender::new(STIRRED_KEPT);
         let reserved = shared.read().seq();
         let reader = store.reader()?;
         let completed_for = SignedDuration::try_from(settings.completed_to_idle.0).unwrap_or(SignedDuration::MAX);
@@ -216,6 +240,8 @@ impl Engine {
             reserved,
             inputs: received,
             submitted: submitted.clone(),
+            stirred: stirred.clone(),
+            task_panes: BTreeSet::new(),
         };
         engine.states.set_completed_for(completed_for);
         for (key, server) in engine.fleet.servers() {
@@ -223,7 +249,7 @@ impl Engine {
                 engine.homes.insert(runtime.id.clone(), PaneKey { server: key.clone(), pane: *id });
             }
         }
-        Ok((engine, EngineHandle { inputs, submitted }))
+        Ok((engine, EngineHandle { inputs, submitted, stirred }))
     }
 
     /// With the agents that are known from the start.
@@ -277,6 +303,7 @@ impl Engine {
     fn take(&mut self, input: Input, step: &mut Step) {
         match input {
             Input::Observed(observation) => {
+                self.note_task_pane(&observation);
                 let delta = self.fleet.apply(observation, step.now);
                 for life in &delta.lives {
                     self.live(life, step);
@@ -285,8 +312,10 @@ impl Engine {
                 if delta.lives.iter().any(|life| matches!(life, Life::Began { .. })) {
                     self.bind_waiting(step);
                 }
+                self.tell_tasks(&delta, step);
                 step.merge(delta);
             }
+            Input::Tasks(told, reply) => step.note_tasks(*told, reply),
             Input::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);
                 step.receipts.push((reply, outcome));

@@ -8,9 +8,11 @@ use agtmux_core::engine::{Input, Transition};
 use agtmux_core::evidence::Source;
 use agtmux_core::fleet::{Delta, Fleet, PaneKey};
 use agtmux_core::runtime::RuntimeId;
+use agtmux_core::task::TaskEvent;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
+use super::tasks::TasksTold;
 use crate::store::{Change, Logged, StoreError};
 
 /// What became of an event.
@@ -28,7 +30,12 @@ pub(super) struct Step {
     pub(super) keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
     pub(super) receipts: Vec<(oneshot::Sender<Taken>, Taken)>,
     pub(super) settled: Vec<oneshot::Sender<()>>,
+    /// What happened to tasks, told once it is stored.
+    pub(super) happened: Vec<Happened>,
 }
+
+/// Events that have their numbers, and whoever waits for them to be stored.
+type Happened = (oneshot::Sender<Option<Vec<TaskEvent>>>, Vec<TaskEvent>);
 
 impl Step {
     pub(super) fn new(now: Timestamp, seq: u64) -> Self {
@@ -41,6 +48,7 @@ impl Step {
             keys: BTreeMap::new(),
             receipts: Vec::new(),
             settled: Vec::new(),
+            happened: Vec::new(),
         }
     }
 
@@ -64,6 +72,19 @@ impl Step {
             let sessions = pane.placements.iter().map(|place| (key.server.clone(), place.session));
             self.delta.sessions.extend(sessions);
         }
+    }
+
+    /// Gives events of tasks their numbers.
+    pub(super) fn note_tasks(&mut self, told: TasksTold, reply: oneshot::Sender<Option<Vec<TaskEvent>>>) {
+        let TasksTold { socket, mut events, changes } = told;
+        self.changes.extend(changes);
+        for event in &mut events {
+            self.seq += 1;
+            event.seq = self.seq;
+            let event = Box::new(event.clone());
+            self.changes.push(Change::PutTaskEvent { socket: socket.clone(), event });
+        }
+        self.happened.push((reply, events));
     }
 
     /// The body of an event that came in this step.
@@ -101,6 +122,9 @@ impl Step {
                 (_, outcome) => outcome,
             };
             let _ = reply.send(outcome);
+        }
+        for (reply, events) in self.happened {
+            let _ = reply.send(stored.is_ok().then_some(events));
         }
         for done in self.settled {
             let _ = done.send(());

@@ -10,6 +10,7 @@ mod listener;
 mod query;
 mod routes;
 mod sse;
+mod tasks;
 pub(crate) mod web;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
+use crate::tasks::Tasks;
 
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{Bound, Peer, bind};
@@ -44,6 +46,7 @@ pub(crate) struct Context {
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
     pub(crate) actions: Actions,
+    pub(crate) tasks: Tasks,
     pub(crate) bridge: Bridge,
     /// Where a browser comes in, if it may.
     pub(crate) door: Option<Arc<web::Door>>,

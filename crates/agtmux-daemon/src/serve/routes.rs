@@ -81,6 +81,17 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(super::actions::get_pane_health))
         .routes(routes!(super::actions::get_action))
         .routes(routes!(super::actions::get_audit))
+        .routes(routes!(super::tasks::get_tasks))
+        .routes(routes!(super::tasks::run_task))
+        .routes(routes!(super::tasks::get_task_logs))
+        .routes(routes!(super::tasks::send_task_input))
+        .routes(routes!(super::tasks::stop_task))
+        .routes(routes!(super::tasks::restart_task))
+        .routes(routes!(super::tasks::prune_dead_tasks))
+        .routes(routes!(super::tasks::kill_all_tasks))
+        .routes(routes!(super::tasks::start_up_tasks))
+        .routes(routes!(super::tasks::get_task_events))
+        .routes(routes!(super::tasks::follow_task_events))
         .routes(routes!(super::adapters::get_adapters, super::adapters::switch_adapter))
 }
 

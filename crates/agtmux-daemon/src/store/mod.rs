@@ -9,6 +9,7 @@ mod memories;
 mod open;
 mod rows;
 pub(crate) mod schema;
+pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ pub(crate) use events::EventRow;
 pub(crate) use log::Logged;
 pub use open::StoreError;
 pub(crate) use rows::{Change, PaneRecord};
+pub(crate) use tasks::{MachineRow, RunRow};
 
 /// The way to the writer thread. It ends when the last handle is dropped and everything is written.
 #[derive(Debug)]
@@ -63,6 +65,8 @@ pub(crate) struct Remembered {
     pub(crate) memories: Vec<(RuntimeId, Memory)>,
     /// The adapters that are switched off.
     pub(crate) disabled: BTreeSet<String>,
+    /// Tasks, and what the machines of their sessions remember.
+    pub(crate) tasks: (Vec<RunRow>, Vec<MachineRow>),
 }
 
 impl Store {

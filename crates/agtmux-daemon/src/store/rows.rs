@@ -11,6 +11,7 @@ use agtmux_core::ids::{
 };
 use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 use agtmux_core::state::ReasonCode;
+use agtmux_core::task::{RunId, TaskEvent};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
@@ -20,6 +21,7 @@ use super::agents::{self, SeenAgent, TurnRow};
 use super::events::{self, EventRow};
 use super::log::{self, Logged};
 use super::memories;
+use super::tasks::{self, MachineRow, RunRow};
 
 /// One write. Several make a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,6 +80,13 @@ pub(crate) enum Change {
     PutTurn(Box<TurnRow>),
     /// An agent that told of itself, wherever it is.
     SeeAgent(Box<SeenAgent>),
+    PutRun(Box<RunRow>),
+    DropRun(RunId),
+    PutMachine(MachineRow),
+    PutTaskEvent {
+        socket: String,
+        event: Box<TaskEvent>,
+    },
     Log(Box<Logged>),
     Checkpoint {
         n: u64,
@@ -182,12 +191,17 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
         Change::PutAction(row) => actions::put(tx, row)?,
         Change::PutTurn(row) => agents::put_turn(tx, row)?,
         Change::SeeAgent(seen) => agents::see(tx, seen)?,
+        Change::PutRun(run) => tasks::put_run(tx, run)?,
+        Change::DropRun(run_id) => tasks::drop_run(tx, run_id)?,
+        Change::PutMachine(row) => tasks::put_machine(tx, row)?,
+        Change::PutTaskEvent { socket, event } => tasks::put_event(tx, socket, event)?,
         Change::Log(logged) => log::write(tx, logged)?,
         Change::Checkpoint { n, at, engine, after_loss } => {
             log::write_checkpoint(tx, *n, *at, engine, *after_loss)?;
         }
         Change::Purge { payloads_before, all_before } => {
             events::purge(tx, *payloads_before, *all_before)?;
+            tasks::purge(tx, *payloads_before)?;
         }
         Change::ReserveSeq(seq) => {
             tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('seq_reserved', ?1)")?
@@ -304,6 +318,7 @@ pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered
         waiting: events::waiting(connection)?,
         memories: memories::all(connection)?,
         disabled: memories::disabled(connection)?,
+        tasks: tasks::remembered(connection)?,
     })
 }
 

@@ -232,7 +232,45 @@ CREATE INDEX turns_of_agent ON turns (agent_id, at);
 CREATE INDEX turns_by_age ON turns (at);
 ";
 
-const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS)];
+/// Tasks that run, what was told of them, and what each session's machine remembers.
+const TASKS: &str = "
+CREATE TABLE task_runs (
+    run_id       TEXT PRIMARY KEY,
+    socket       TEXT NOT NULL,
+    session      TEXT NOT NULL,
+    task         TEXT NOT NULL,
+    server_pid   INTEGER NOT NULL,
+    server_start INTEGER NOT NULL,
+    window_id    TEXT NOT NULL,
+    pane_id      TEXT NOT NULL,
+    pid          INTEGER NOT NULL,
+    pid_start    INTEGER NOT NULL,
+    launched_at  INTEGER NOT NULL,
+    ended        INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE task_machines (
+    socket  TEXT NOT NULL,
+    session TEXT NOT NULL,
+    machine TEXT NOT NULL,
+    PRIMARY KEY (socket, session)
+) STRICT;
+
+CREATE TABLE task_events (
+    seq      INTEGER PRIMARY KEY,
+    at       INTEGER NOT NULL,
+    socket   TEXT NOT NULL,
+    session  TEXT NOT NULL,
+    task     TEXT NOT NULL,
+    run_id   TEXT,
+    document TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX task_events_by_age ON task_events (at);
+CREATE INDEX task_events_of_run ON task_events (run_id);
+";
+
+const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

@@ -22,6 +22,7 @@ pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod setup;
 pub(crate) mod status;
+pub(crate) mod task;
 pub(crate) mod view_output;
 pub(crate) mod wait;
 pub(crate) mod watch;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::Kill(args)) => block_on(kill::run(args)),
         Some(Command::Resume(args)) => block_on(resume::run(args)),
         Some(Command::Audit(args)) => block_on(audit::run(args)),
+        Some(Command::Task(command)) => block_on(task::run(command)),
         Some(Command::Emit(args)) => block_on(emit::run(args)),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Adapters(args)) => adapters::run(args),

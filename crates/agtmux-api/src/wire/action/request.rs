@@ -212,6 +212,8 @@ pub enum ActionKind {
     ViewOutput,
     Kill,
     Resume,
+    /// Something was done to a managed task.
+    Task,
 }
 
 impl ActionKind {
@@ -225,6 +227,7 @@ impl ActionKind {
             Self::ViewOutput => "view-output",
             Self::Kill => "kill",
             Self::Resume => "resume",
+            Self::Task => "task",
         }
     }
 

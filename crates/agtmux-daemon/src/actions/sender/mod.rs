@@ -92,8 +92,11 @@ impl<'a> Sender<'a> {
             let error = ApiError::new(ErrorCode::RuntimeStale, "nothing was typed: the pane's program has ended");
             return Err(Failure::refused(error.with_hint("agtmux resume starts its agent again")));
         }
-        let lives = scene.located.living.is_some();
+        let living = scene.located.living.as_ref();
+        let is_task = living.is_some_and(|living| living.runtime.agent_type.is_task());
+        let lives = living.is_some() && !is_task;
         match profile {
+            None if is_task => Ok(Self { scene, bridge, profile: Profile::Shell }),
             Some(Profile::Tui) | None if lives => Ok(Self { scene, bridge, profile: Profile::Tui }),
             Some(Profile::Shell) if lives && !scene.forced => Err(Failure::precondition(
                 "an agent lives there, and no shell waits for what is typed",

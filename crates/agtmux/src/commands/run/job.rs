@@ -3,6 +3,7 @@
 //! Signals are blocked here, never ignored or handled: the child begins with the mask that we began with, and what we do
 //! to ourselves (stop, die) has its usual effect as soon as the signal is let through.
 
+use std::cell::Cell;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -32,22 +33,32 @@ const WATCHED: [Signal; 11] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Exited(i32),
     Killed(Signal),
 }
 
-pub(super) struct Job {
+pub(crate) struct Job {
     child: Pid,
     watched: SigSet,
+    /// Its terminal was taken away.
+    hung_up: Cell<bool>,
 }
 
 impl Job {
     pub(super) fn start(words: &[OsString]) -> io::Result<Self> {
+        Self::start_with(words, std::env::vars_os())
+    }
+
+    /// With these variables, and no others.
+    pub(crate) fn start_with(
+        words: &[OsString],
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> io::Result<Self> {
         let watched: SigSet = WATCHED.into_iter().collect();
         let usual = watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        match spawn(words, &usual) {
-            Ok(child) => Ok(Self { child, watched }),
+        match spawn(words, variables, &usual) {
+            Ok(child) => Ok(Self { child, watched, hung_up: Cell::new(false) }),
             Err(error) => {
                 usual.thread_set_mask()?;
                 Err(error)
@@ -59,8 +70,13 @@ impl Job {
         self.child.as_raw().cast_unsigned()
     }
 
+    /// Whether the terminal went before the child did.
+    pub(crate) fn was_hung_up(&self) -> bool {
+        self.hung_up.get()
+    }
+
     /// Returns when the child has ended.
-    pub(super) fn wait(&self) -> End {
+    pub(crate) fn wait(&self) -> End {
         loop {
             if let Some(end) = self.look() {
                 return end;
@@ -90,6 +106,9 @@ impl Job {
 
     /// What a terminal sends goes to the whole foreground group: the child has it already.
     fn pass_on(&self, signal: Signal) {
+        if signal == Signal::SIGHUP {
+            self.hung_up.set(true);
+        }
         let from_terminal =
             matches!(signal, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU);
         if !(from_terminal && in_foreground()) {
@@ -111,7 +130,7 @@ impl Job {
         let _ = only.thread_block();
     }
 
-    pub(super) fn end_like_it(&self, end: End) -> Result<Exit, CliError> {
+    pub(crate) fn end_like_it(&self, end: End) -> Result<Exit, CliError> {
         match end {
             End::Exited(code) => exit(code),
             End::Killed(signal) => {
@@ -128,13 +147,13 @@ impl Job {
 }
 
 /// std's own way hands our mask down, and we need another one.
-fn spawn(words: &[OsString], mask: &SigSet) -> io::Result<Pid> {
+fn spawn(words: &[OsString], variables: impl Iterator<Item = (OsString, OsString)>, mask: &SigSet) -> io::Result<Pid> {
     let text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
     let args: Vec<CString> = words.iter().map(|word| text(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
     let variable = |(name, value): (OsString, OsString)| {
         text([name.into_vec(), value.into_vec()].join(OsStr::new("=").as_bytes()))
     };
-    let environment: Vec<CString> = std::env::vars_os().map(variable).collect::<io::Result<_>>()?;
+    let environment: Vec<CString> = variables.map(variable).collect::<io::Result<_>>()?;
     let program = args.first().ok_or(io::ErrorKind::NotFound)?;
     let mut attributes = PosixSpawnAttr::init()?;
     attributes.set_sigmask(mask)?;

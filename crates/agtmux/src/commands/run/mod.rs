@@ -1,6 +1,6 @@
 //! `agtmux run`: a program as if it had been started without us, with its start and its end told to the daemon.
 
-mod job;
+pub(crate) mod job;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -1,0 +1,258 @@
+//! The files of a task that runs: what the daemon, the one who watches over the program in the pane, and the reader of its
+//! output leave for each other. They are what tells a daemon that was away what happened meanwhile.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What is to be run, written before it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSpec {
+    pub run_id: String,
+    /// Of the tmux server.
+    pub socket: String,
+    pub session: String,
+    pub task: String,
+    /// As a shell reads it.
+    pub command: String,
+    pub cwd: String,
+    /// How much of the output is kept.
+    pub log_bytes: u64,
+}
+
+/// How it ended, written by the one who waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExitRecord {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// Its terminal was taken away from it first.
+    pub hung_up: bool,
+}
+
+/// What is known of the output.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct OutputStatus {
+    pub bells: u64,
+    pub bytes: u64,
+    /// Nothing has come for a moment, and the last line is not ended: it may ask for something.
+    pub quiet: bool,
+    /// Everything up to the end of the program has been read.
+    pub ended: bool,
+}
+
+impl OutputStatus {
+    /// Always as long, so that it can be written over.
+    fn to_line(self) -> String {
+        let Self { bells, bytes, quiet, ended } = self;
+        let line = format!("{bells:020} {bytes:020} {} {} ", u8::from(quiet), u8::from(ended));
+        let sum = checksum(line.as_bytes());
+        format!("{line}{sum:010}\n")
+    }
+
+    /// None for what is not whole: it is being written just now.
+    fn of_line(line: &str) -> Option<Self> {
+        let (line, sum) = line.trim_end_matches('\n').rsplit_once(' ')?;
+        let line = format!("{line} ");
+        if sum.parse::<u32>().ok()? != checksum(line.as_bytes()) {
+            return None;
+        }
+        let mut words = line.split_whitespace();
+        let (bells, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let mut flag = || words.next().map(|word| word == "1");
+        Some(Self { bells, bytes, quiet: flag()?, ended: flag()? })
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The files of one run, all beside its specification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFiles {
+    spec: PathBuf,
+}
+
+/// More than any specification has.
+const LARGEST: u64 = 1 << 20;
+
+impl RunFiles {
+    /// In the directory that the daemon watches.
+    pub fn of(dir: &Path, run_id: &str) -> Self {
+        Self { spec: dir.join(format!("{run_id}.run")) }
+    }
+
+    pub fn at(spec: &Path) -> Self {
+        Self { spec: spec.to_owned() }
+    }
+
+    pub fn spec(&self) -> &Path {
+        &self.spec
+    }
+
+    pub fn exit(&self) -> PathBuf {
+        self.spec.with_extension("exit")
+    }
+
+    pub fn output(&self) -> PathBuf {
+        self.spec.with_extension("out")
+    }
+
+    /// Not beside the others: what is written to it is told to nobody.
+    pub fn log(&self) -> PathBuf {
+        let name = self.spec.with_extension("log");
+        let name = name.file_name().map(ToOwned::to_owned).unwrap_or_default();
+        self.spec.with_file_name("logs").join(name)
+    }
+
+    pub fn write_spec(&self, spec: &RunSpec) -> io::Result<()> {
+        replace(&self.spec, &serde_json::to_vec(spec)?)
+    }
+
+    pub fn read_spec(&self) -> io::Result<RunSpec> {
+        Ok(serde_json::from_str(&crate::files::plain(&self.spec, LARGEST)?)?)
+    }
+
+    pub fn write_exit(&self, exit: &ExitRecord) -> io::Result<()> {
+        replace(&self.exit(), &serde_json::to_vec(exit)?)
+    }
+
+    pub fn read_exit(&self) -> Option<ExitRecord> {
+        serde_json::from_str(&crate::files::plain(&self.exit(), LARGEST).ok()?).ok()
+    }
+
+    pub fn read_output(&self) -> Option<OutputStatus> {
+        OutputStatus::of_line(&crate::files::plain(&self.output(), LARGEST).ok()?)
+    }
+
+    /// What nobody needs any more once the end is stored. The log stays.
+    pub fn remove(&self) {
+        for path in [&self.spec, &self.exit(), &self.output()] {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    pub fn remove_log(&self) {
+        let log = self.log();
+        let _ = fs::remove_file(older(&log));
+        let _ = fs::remove_file(log);
+    }
+}
+
+/// The status as it is written over and over.
+#[derive(Debug)]
+pub struct StatusFile(File);
+
+impl StatusFile {
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        Ok(Self(file))
+    }
+
+    pub fn write(&self, status: OutputStatus) -> io::Result<()> {
+        self.0.write_all_at(status.to_line().as_bytes(), 0)
+    }
+}
+
+/// The output that is kept: the newest, in two files of which the older one makes room.
+#[derive(Debug)]
+pub struct BoundedLog {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    most: u64,
+}
+
+impl BoundedLog {
+    pub fn create(path: &Path, most: u64) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), file: fresh(path)?, size: 0, most: (most / 2).max(1) })
+    }
+
+    pub fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.size >= self.most {
+                fs::rename(&self.path, older(&self.path))?;
+                (self.file, self.size) = (fresh(&self.path)?, 0);
+            }
+            let room = usize::try_from(self.most - self.size).unwrap_or(usize::MAX);
+            let (now, later) = bytes.split_at(bytes.len().min(room));
+            self.file.write_all(now)?;
+            self.size += now.len() as u64;
+            bytes = later;
+        }
+        Ok(())
+    }
+}
+
+/// What is kept, the oldest first, and at most this much of it from its end.
+pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let whole = |path: &Path| match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    };
+    let newer = whole(path)?;
+    let mut bytes = if (newer.len() as u64) < most { whole(&older(path))? } else { Vec::new() };
+    bytes.extend(newer);
+    let from = bytes.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(bytes.split_off(from))
+}
+
+fn older(path: &Path) -> PathBuf {
+    path.with_extension("log.1")
+}
+
+fn fresh(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+/// There whole, or not at all.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".draft");
+    let mut file = fresh(Path::new(&draft))?;
+    file.write_all(bytes)?;
+    drop(file);
+    fs::rename(&draft, path)
+}
+
+/// What the one who watches over the program writes to its terminal after the program's last word. tmux shows nothing of it, and
+/// the reader knows by it that it has everything.
+pub fn end_mark(run_id: &str) -> Vec<u8> {
+    format!("\x1b]7502;agtmux-end;{run_id}\x1b\\").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_comes_back_whole_or_not_at_all() {
+        let status = OutputStatus { bells: 12, bytes: 9_000_000, quiet: true, ended: false };
+        let line = status.to_line();
+        assert_eq!(line.len(), OutputStatus { bells: u64::MAX, ..OutputStatus::default() }.to_line().len());
+        assert_eq!(OutputStatus::of_line(&line), Some(status));
+        let torn = format!("{}{}", &line[..20], &OutputStatus { bells: 13, ..status }.to_line()[20..]);
+        assert_eq!(OutputStatus::of_line(&torn), None);
+        assert_eq!(OutputStatus::of_line(""), None);
+    }
+
+    #[test]
+    fn a_log_keeps_the_newest_and_is_bounded() {
+        let dir = std::env::temp_dir().join(format!("agtmux-tasklog-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("made");
+        let path = dir.join("a.log");
+        let mut log = BoundedLog::create(&path, 100).expect("made");
+        for n in 0..100 {
+            log.append(format!("line {n:03}\n").as_bytes()).expect("written");
+        }
+        let kept = read_log(&path, u64::MAX).expect("read");
+        assert!((50..=100).contains(&kept.len()), "{}", kept.len());
+        assert!(kept.ends_with(b"line 098\nline 099\n"));
+        assert_eq!(read_log(&path, 4).expect("read"), b"099\n");
+        assert_eq!(read_log(&dir.join("none.log"), 4).expect("no log is an empty one"), b"");
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+}

@@ -1,0 +1,73 @@
+//! Tasks as what lives in their panes.
+
+use jiff::Timestamp;
+
+use super::apply::{end_runtime, touch};
+use super::delta::{Delta, Life};
+use super::model::{Fleet, PaneKey, TaskSighting};
+use crate::ids::{AgentType, Generation};
+use crate::runtime::{Runtime, RuntimeIdentity};
+
+impl Fleet {
+    pub(super) fn task_seen(
+        &mut self,
+        key: PaneKey,
+        generation: Generation,
+        task: Option<TaskSighting>,
+        now: Timestamp,
+        delta: &mut Delta,
+    ) {
+        let before = match task.clone() {
+            Some(task) => self.tasks.insert(key.clone(), (generation, task)),
+            None => self.tasks.remove(&key),
+        };
+        if before.map(|(generation, task)| (generation, Some(task))) == Some((generation, task.clone())) {
+            return;
+        }
+        let server = self.servers.get_mut(&key.server).filter(|server| server.generation == generation);
+        let Some(pane) = server.and_then(|server| server.panes.get_mut(&key.pane)) else { return };
+        let stays = |runtime: &Runtime| task.as_ref().is_some_and(|task| task.process == runtime.process);
+        if pane.runtime.as_ref().is_some_and(|runtime| runtime.agent_type.is_task() && !stays(runtime)) {
+            end_runtime(&key, pane, delta);
+        }
+        touch(&key, pane, now, delta);
+    }
+
+    /// A task lives in its pane wherever nobody else does. It is told before or after its pane is listed.
+    pub(super) fn house_tasks(&mut self, now: Timestamp, delta: &mut Delta) {
+        for key in &delta.removed {
+            self.tasks.remove(key);
+        }
+        if self.tasks.is_empty() {
+            return;
+        }
+        for key in delta.changed.clone() {
+            let Some((generation, task)) = self.tasks.get(&key).cloned() else { continue };
+            let server = self.servers.get_mut(&key.server).filter(|server| server.generation == generation);
+            let Some(pane) = server.and_then(|server| server.panes.get_mut(&key.pane)) else { continue };
+            if pane.pid != task.process.pid || pane.runtime.is_some() {
+                continue;
+            }
+            let agent_type = AgentType::task();
+            let identity = RuntimeIdentity {
+                server: &key.server,
+                generation,
+                pane: key.pane,
+                epoch: pane.epoch,
+                process: task.process,
+                agent_type: &agent_type,
+            };
+            let runtime = Runtime {
+                id: identity.id(),
+                agent_type: agent_type.clone(),
+                name: Some(task.name),
+                process: task.process,
+                suspended: false,
+                started_at: now,
+            };
+            delta.lives.push(Life::Began { pane: key.clone(), runtime: runtime.clone() });
+            pane.runtime = Some(runtime);
+            touch(&key, pane, now, delta);
+        }
+    }
+}

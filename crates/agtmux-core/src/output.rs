@@ -1,0 +1,178 @@
+//! What a program wrote to its terminal, read without a terminal: its bells, and its text.
+
+/// Where in a control sequence the bytes are.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    #[default]
+    Text,
+    Escape,
+    Intermediate,
+    Csi,
+    /// A bell ends it, and is none.
+    Osc,
+    /// Of these only an escape is the end.
+    String,
+}
+
+/// What one byte turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Printed(u8),
+    Control(u8),
+    /// The last byte of a CSI sequence.
+    Csi(u8),
+    Nothing,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Reader(Within);
+
+impl Reader {
+    /// As tmux reads it: CAN and SUB end every sequence, an escape begins another one wherever it stands.
+    fn read(&mut self, byte: u8) -> Piece {
+        let (next, piece) = match (self.0, byte) {
+            (_, 0x1b) => (Within::Escape, Piece::Nothing),
+            (_, 0x18 | 0x1a) => (Within::Text, Piece::Nothing),
+            (Within::Osc, 0x07) => (Within::Text, Piece::Nothing),
+            (Within::Osc | Within::String, _) => (self.0, Piece::Nothing),
+            (within, 0x00..=0x1f) => (within, Piece::Control(byte)),
+            (Within::Text, _) => (Within::Text, Piece::Printed(byte)),
+            (Within::Escape, b'[') => (Within::Csi, Piece::Nothing),
+            (Within::Escape, b']') => (Within::Osc, Piece::Nothing),
+            (Within::Escape, b'P' | b'X' | b'^' | b'_' | b'k') => (Within::String, Piece::Nothing),
+            (Within::Escape | Within::Intermediate, 0x20..=0x2f) => (Within::Intermediate, Piece::Nothing),
+            (Within::Escape | Within::Intermediate, _) => (Within::Text, Piece::Nothing),
+            (Within::Csi, 0x40..=0x7e) => (Within::Text, Piece::Csi(byte)),
+            (Within::Csi, _) => (Within::Csi, Piece::Nothing),
+        };
+        self.0 = next;
+        piece
+    }
+}
+
+/// Counts bells. A sequence may be cut in two by the way in which it is read.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Bells(Reader);
+
+impl Bells {
+    /// How many rang in these bytes.
+    pub fn count(&mut self, bytes: &[u8]) -> u64 {
+        bytes.iter().filter(|byte| self.0.read(**byte) == Piece::Control(0x07)).count() as u64
+    }
+}
+
+/// A line longer than this is cut: nobody reads it.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// The text without escapes, line by line, as it would stand there: what a carriage return or a backspace wrote over is gone.
+pub fn lines(bytes: &[u8]) -> Vec<String> {
+    let mut page = Page::default();
+    let mut reader = Reader::default();
+    for byte in bytes {
+        match reader.read(*byte) {
+            Piece::Printed(byte) => page.raw.push(byte),
+            Piece::Control(byte) => page.control(byte),
+            Piece::Csi(b'K') => page.erase(),
+            Piece::Csi(_) | Piece::Nothing => {}
+        }
+    }
+    page.write();
+    if !page.line.is_empty() {
+        page.end_line();
+    }
+    page.lines
+}
+
+#[derive(Default)]
+struct Page {
+    lines: Vec<String>,
+    line: Vec<char>,
+    column: usize,
+    /// What is to be written next, not yet known to be whole characters.
+    raw: Vec<u8>,
+}
+
+impl Page {
+    fn write(&mut self) {
+        let raw = std::mem::take(&mut self.raw);
+        for character in String::from_utf8_lossy(&raw).chars() {
+            if self.column >= LONGEST_LINE {
+                return;
+            }
+            match self.line.get_mut(self.column) {
+                Some(place) => *place = character,
+                None => self.line.push(character),
+            }
+            self.column += 1;
+        }
+    }
+
+    fn control(&mut self, byte: u8) {
+        self.write();
+        match byte {
+            b'\n' => self.end_line(),
+            b'\r' => self.column = 0,
+            0x08 => self.column = self.column.saturating_sub(1),
+            b'\t' => {
+                self.raw = b" ".repeat(8 - self.column % 8);
+                self.write();
+            }
+            _ => {}
+        }
+    }
+
+    fn erase(&mut self) {
+        self.write();
+        self.line.truncate(self.column);
+    }
+
+    fn end_line(&mut self) {
+        let text: String = self.line.drain(..).collect();
+        self.lines.push(text.trim_end().to_owned());
+        self.column = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bells(bytes: &[u8]) -> u64 {
+        Bells::default().count(bytes)
+    }
+
+    #[test]
+    fn every_bell_counts_but_one_that_ends_a_title() {
+        assert_eq!(bells(b"\x07a\x07\x07"), 3);
+        assert_eq!(bells(b"\x1b]0;title\x07"), 0);
+        assert_eq!(bells(b"\x1b]0;title\x1b\\\x07"), 1);
+        assert_eq!(bells(b"\x1b[3\x071m"), 1, "one within a colour rings as well");
+        assert_eq!(bells(b"\x1bPq\x07\x07\x1b\\\x07"), 1);
+        assert_eq!(bells(b"\x1b_x\x18\x07"), 1, "CAN ends what is not finished");
+    }
+
+    #[test]
+    fn a_sequence_that_is_cut_in_two_is_still_one() {
+        let bytes = b"\x07\x1b]2;a\x07b\x07\x07\x1b[1m\x07";
+        for cut in 0..=bytes.len() {
+            let mut counter = Bells::default();
+            assert_eq!(counter.count(&bytes[..cut]) + counter.count(&bytes[cut..]), 4, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn text_stands_as_it_would_on_a_screen() {
+        assert_eq!(lines(b"a\r\n\x1b[31mred\x1b[0m\r\nlast"), ["a", "red", "last"]);
+        assert_eq!(lines(b"10%\r50%\r100%\r\n"), ["100%"]);
+        assert_eq!(lines(b"a long line\rok\x1b[K\n"), ["ok"]);
+        assert_eq!(lines(b"ab\x08c\tx\n\n"), ["ac      x", ""]);
+        assert_eq!(lines("grün \u{1f600}\n".as_bytes()), ["grün \u{1f600}"]);
+        assert_eq!(lines(b"\x1b]0;t\x07x\x1bPjunk\x1b\\y\n"), ["xy"]);
+        assert_eq!(lines(b""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_kept_apart() {
+        assert_eq!(lines(b"a\xffb\n"), ["a\u{fffd}b"]);
+    }
+}

@@ -1,0 +1,157 @@
+//! How a run came to its end.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What is known of the end of a process. At most one of the two is set; neither when nobody could tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Exit {
+    #[serde(rename = "exit_code")]
+    pub code: Option<i32>,
+    pub signal: Option<Signal>,
+}
+
+impl Exit {
+    pub const UNKNOWN: Self = Self { code: None, signal: None };
+
+    pub fn with_code(code: i32) -> Self {
+        Self { code: Some(code), signal: None }
+    }
+
+    pub fn by_signal(signal: Signal) -> Self {
+        Self { code: None, signal: Some(signal) }
+    }
+
+    pub fn is_success(self) -> bool {
+        self.code == Some(0) && self.signal.is_none()
+    }
+}
+
+/// `code 0`, `signal SIGTERM`, `unknown code`: what comes after "exited with".
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.signal, self.code) {
+            (Some(signal), _) => write!(f, "signal {signal}"),
+            (None, Some(code)) => write!(f, "code {code}"),
+            (None, None) => f.write_str("unknown code"),
+        }
+    }
+}
+
+/// A signal by its number here; it is shown and sent by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "String"))]
+pub struct Signal(pub u8);
+
+/// Numbers that mean the same everywhere.
+const COMMON: &[(u8, &str)] = &[
+    (1, "SIGHUP"),
+    (2, "SIGINT"),
+    (3, "SIGQUIT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (13, "SIGPIPE"),
+    (14, "SIGALRM"),
+    (15, "SIGTERM"),
+    (24, "SIGXCPU"),
+    (25, "SIGXFSZ"),
+    (26, "SIGVTALRM"),
+    (27, "SIGPROF"),
+];
+
+#[cfg(target_os = "linux")]
+const OWN: &[(u8, &str)] = &[
+    (7, "SIGBUS"),
+    (10, "SIGUSR1"),
+    (12, "SIGUSR2"),
+    (16, "SIGSTKFLT"),
+    (29, "SIGIO"),
+    (30, "SIGPWR"),
+    (31, "SIGSYS"),
+];
+#[cfg(not(target_os = "linux"))]
+const OWN: &[(u8, &str)] = &[(7, "SIGEMT"), (10, "SIGBUS"), (12, "SIGSYS"), (30, "SIGUSR1"), (31, "SIGUSR2")];
+
+fn named() -> impl Iterator<Item = &'static (u8, &'static str)> {
+    COMMON.iter().chain(OWN)
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match named().find(|(number, _)| *number == self.0) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a signal: expected a name such as SIGTERM, or a number from 1 to 127")]
+pub struct BadSignal;
+
+/// By its name, or by its number as tmux gives it.
+impl FromStr for Signal {
+    type Err = BadSignal;
+
+    fn from_str(s: &str) -> Result<Self, BadSignal> {
+        if let Some((number, _)) = named().find(|(_, name)| *name == s || name.strip_prefix("SIG") == Some(s)) {
+            return Ok(Self(*number));
+        }
+        let number: u8 = s.parse().map_err(|_| BadSignal)?;
+        if (1..128).contains(&number) { Ok(Self(number)) } else { Err(BadSignal) }
+    }
+}
+
+impl TryFrom<String> for Signal {
+    type Error = BadSignal;
+
+    fn try_from(text: String) -> Result<Self, BadSignal> {
+        text.parse()
+    }
+}
+
+impl From<Signal> for String {
+    fn from(signal: Signal) -> Self {
+        signal.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_said_in_words() {
+        assert_eq!(Exit::with_code(2).to_string(), "code 2");
+        assert_eq!(Exit::by_signal(Signal(15)).to_string(), "signal SIGTERM");
+        assert_eq!(Exit::by_signal(Signal(34)).to_string(), "signal 34");
+        assert_eq!(Exit::UNKNOWN.to_string(), "unknown code");
+    }
+
+    #[test]
+    fn every_signal_reads_back() {
+        for number in 1..128 {
+            let signal = Signal(number);
+            assert_eq!(signal.to_string().parse(), Ok(signal));
+        }
+        assert_eq!("KILL".parse(), Ok(Signal(9)));
+        for bad in ["", "0", "128", "-9", "SIGNOPE", "9 "] {
+            assert_eq!(bad.parse::<Signal>(), Err(BadSignal), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_code_zero_is_success() {
+        assert!(Exit::with_code(0).is_success());
+        let others = [Exit::with_code(1), Exit::by_signal(Signal(9)), Exit::UNKNOWN];
+        assert!(others.iter().all(|exit| !exit.is_success()));
+    }
+}

@@ -1,0 +1,107 @@
+//! What one look at a task session shows.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::exit::{Exit, Signal};
+use super::run::RunId;
+use super::session::TaskSession;
+use crate::ids::{Generation, PaneId, WindowId};
+
+/// A whole session at one moment. A look that failed is no look: only a server that answered, or that is gone for sure, may say
+/// that there is no such session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+pub struct SessionLook {
+    #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
+    pub session_name: TaskSession,
+    pub exists: bool,
+    /// When the look began.
+    #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
+    pub captured_at: Timestamp,
+    pub tasks: Vec<TaskLook>,
+    /// Which life of the tmux server this is: window ids begin anew with each. None when no server answers.
+    #[serde(skip)]
+    pub server: Option<Generation>,
+}
+
+impl SessionLook {
+    pub fn missing(session_name: TaskSession, server: Option<Generation>, captured_at: Timestamp) -> Self {
+        Self { session_name, exists: false, captured_at, tasks: Vec::new(), server }
+    }
+}
+
+/// One window of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+pub struct TaskLook {
+    #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
+    pub window_id: WindowId,
+    pub window_name: String,
+    /// The pane that counts: see [`PaneLook::primary`].
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
+    pub pane_id: Option<PaneId>,
+    /// Whether anything below `pane_id` could be read.
+    pub pane_state_known: bool,
+    /// What was launched, else the pane's title, else its command.
+    pub current_command: Option<String>,
+    /// Where it was launched.
+    pub task_cwd: Option<String>,
+    pub dead: bool,
+    pub exit_code: Option<i32>,
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
+    pub signal: Option<Signal>,
+    /// tmux's own sticky flag.
+    pub bell: bool,
+    /// Bells of the run that `run` names, or of the window where it names none. It only grows.
+    pub bell_count: u64,
+    /// The last lines of the pane.
+    pub output_preview: String,
+    /// The launch that the window holds, if it was one of ours.
+    #[serde(rename = "run_id")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
+    pub run: Option<RunId>,
+    /// The line on which the cursor stands, up to the cursor. None if it was not looked at.
+    #[serde(skip)]
+    pub cursor_line: Option<String>,
+    /// Which line that is, counted from the beginning of the pane's history: a prompt further down is asked anew.
+    #[serde(skip)]
+    pub cursor_row: Option<u64>,
+}
+
+impl TaskLook {
+    pub fn exit(&self) -> Exit {
+        Exit { code: self.exit_code, signal: self.signal }
+    }
+}
+
+/// One pane of a window, before it is decided which one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PaneLook {
+    pub pane_id: PaneId,
+    pub dead: bool,
+    pub exit: Exit,
+}
+
+impl PaneLook {
+    /// The pane that a task was launched in, if it is still there; else the first. A user may split the window of a task.
+    pub fn primary(panes: &[Self], launched: Option<PaneId>) -> Option<&Self> {
+        panes.iter().find(|pane| Some(pane.pane_id) == launched).or_else(|| panes.first())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pane_of_the_launch_counts_else_the_first() {
+        let pane = |id| PaneLook { pane_id: PaneId(id), dead: false, exit: Exit::UNKNOWN };
+        let panes = [pane(4), pane(2), pane(7)];
+        let primary = |launched| PaneLook::primary(&panes, launched).map(|pane| pane.pane_id.0);
+        assert_eq!(primary(Some(PaneId(2))), Some(2));
+        assert_eq!(primary(Some(PaneId(9))), Some(4));
+        assert_eq!(primary(None), Some(4));
+        assert_eq!(PaneLook::primary(&[], Some(PaneId(2))), None);
+    }
+}

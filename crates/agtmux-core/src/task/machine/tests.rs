@@ -1,0 +1,4 @@
+mod looks;
+mod properties;
+mod runs;
+mod scene;

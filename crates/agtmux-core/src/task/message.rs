@@ -1,0 +1,116 @@
+//! What is said of an event, word for word.
+
+use serde::{Deserialize, Serialize};
+
+use super::delivery::Level;
+use super::event::{TaskEvent, TaskEventKind};
+use super::exit::Exit;
+use crate::ids::WindowId;
+
+/// Marks what the conversation shows as ours, and not as typed by the user.
+pub const PREFIX: &str = "[tmux-task notification]";
+
+/// What happened, with what is needed to say it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Happening<'a> {
+    Started,
+    Exited(Exit),
+    RangThenExited(Exit),
+    Notify,
+    Input(&'a str),
+    Disappeared { by_user: bool },
+}
+
+impl Happening<'_> {
+    pub(super) fn message(self, window: WindowId, task: &str) -> String {
+        let what = match self {
+            Self::Started => "started".to_owned(),
+            Self::Exited(exit) => format!("exited with {exit}"),
+            Self::RangThenExited(exit) => format!("sent a terminal notification, then exited with {exit}"),
+            Self::Notify => "sent a terminal notification".to_owned(),
+            Self::Input(prompt) => format!("is waiting for input: {prompt}"),
+            Self::Disappeared { by_user: false } => "disappeared from session".to_owned(),
+            Self::Disappeared { by_user: true } => {
+                "disappeared from session after the user manually killed it".to_owned()
+            }
+        };
+        format!("tmux task {window} ({task}) {what}")
+    }
+
+    /// An end that nobody can call good is a warning, also one of which nothing is known.
+    pub(super) fn level(self) -> Level {
+        match self {
+            Self::Input(_) | Self::Disappeared { .. } => Level::Warning,
+            Self::Exited(exit) | Self::RangThenExited(exit) if !exit.is_success() => Level::Warning,
+            _ => Level::Info,
+        }
+    }
+
+    pub(super) fn kind(self) -> TaskEventKind {
+        match self {
+            Self::Started => TaskEventKind::Started,
+            Self::Exited(_) | Self::RangThenExited(_) => TaskEventKind::Exited,
+            Self::Notify => TaskEventKind::Notify,
+            Self::Input(_) => TaskEventKind::Input,
+            Self::Disappeared { .. } => TaskEventKind::Disappeared,
+        }
+    }
+}
+
+/// What events that came together say in the conversation of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conversation {
+    pub custom_type: String,
+    pub text: String,
+    pub details: Details,
+}
+
+/// Says that this is the state of a task and not something that the user has typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    pub source: String,
+    pub not_user_input: bool,
+    pub session_id: Option<String>,
+    pub session_name: String,
+    pub level: Level,
+    pub events: Vec<TaskEvent>,
+}
+
+impl Conversation {
+    pub const CUSTOM_TYPE: &str = "tmux-task-event";
+    pub const SOURCE: &str = "extension";
+
+    /// None if there is nothing that belongs into a conversation. The events are of one session.
+    pub fn of(events: &[TaskEvent], session_id: Option<&str>) -> Option<Self> {
+        let told: Vec<&TaskEvent> = events.iter().filter(|event| event.delivery.message && !event.collapsed).collect();
+        let first = told.first()?;
+        let lines: Vec<String> = told.iter().map(|event| with_output(event)).collect();
+        let details = Details {
+            source: Self::SOURCE.to_owned(),
+            not_user_input: true,
+            session_id: session_id.map(str::to_owned),
+            session_name: first.session.to_string(),
+            level: events.iter().map(|event| event.level).max().unwrap_or(Level::Info),
+            events: events.to_vec(),
+        };
+        Some(Self {
+            custom_type: Self::CUSTOM_TYPE.to_owned(),
+            text: format!("{PREFIX} {}", lines.join("\n")),
+            details,
+        })
+    }
+}
+
+fn with_output(event: &TaskEvent) -> String {
+    let mut text = event.message.clone();
+    if !event.recent_output.is_empty() {
+        text.push_str("\nRecent output:");
+    }
+    for line in &event.recent_output {
+        text.push_str("\n  ");
+        text.push_str(line);
+    }
+    text
+}

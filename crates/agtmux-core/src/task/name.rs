@@ -1,0 +1,83 @@
+//! What a person calls a task.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of a task: 1 to 40 of the letters, digits, `.`, `_` and `-`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaskName(String);
+
+const LONGEST: usize = 40;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{}' cannot be the name of a task: use 1 to {LONGEST} letters, digits, '.', '_' or '-'", .0.escape_debug())]
+pub struct BadTaskName(pub String);
+
+impl TaskName {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for TaskName {
+    type Err = BadTaskName;
+
+    fn from_str(s: &str) -> Result<Self, BadTaskName> {
+        Self::try_from(s.to_owned())
+    }
+}
+
+impl TryFrom<String> for TaskName {
+    type Error = BadTaskName;
+
+    fn try_from(name: String) -> Result<Self, BadTaskName> {
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        if plain && (1..=LONGEST).contains(&name.len()) { Ok(Self(name)) } else { Err(BadTaskName(name)) }
+    }
+}
+
+impl From<TaskName> for String {
+    fn from(name: TaskName) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_read_strictly() {
+        for good in ["a", "api-server", "tests.watch_2", "-x", "..", &"n".repeat(40)] {
+            assert_eq!(good.parse::<TaskName>().map(String::from).as_deref(), Ok(good));
+        }
+        for bad in ["", " ", "a b", "a:b", "a/b", "ä", "a\n", "#(id)", "$(id)", "a;b", &"n".repeat(41)] {
+            assert!(bad.parse::<TaskName>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_harmlessly() {
+        let message = "a\u{1b}[31m".parse::<TaskName>().expect_err("no name").to_string();
+        assert!(message.contains("1 to 40") && !message.contains('\u{1b}'), "{message}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_is_what_the_rule_says(text in "\\PC{0,45}") {
+            let fits = (1..=40).contains(&text.chars().count())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+            prop_assert_eq!(text.parse::<TaskName>().is_ok(), fits);
+        }
+    }
+}

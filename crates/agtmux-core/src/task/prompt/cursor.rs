@@ -1,0 +1,91 @@
+//! The line that the cursor stands on.
+
+use unicode_width::UnicodeWidthChar;
+
+use super::ENDED;
+
+/// Where the cursor stands, in cells of the pane, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    pub x: usize,
+    pub y: usize,
+}
+
+/// A prompt that is longer than the pane is wide goes on over this many rows at most.
+const MOST_ROWS: usize = 6;
+
+/// The line on which the cursor stands, up to the cursor, from the visible rows of a pane as `capture-pane -p` gives them (not joined).
+/// Rows that were wrapped are one line. If it is empty, the line above it with a line feed: some programs ask and then go to the next
+/// line.
+pub fn cursor_line(rows: &[&str], width: usize, cursor: Cursor) -> String {
+    let row = rows.get(cursor.y).copied().unwrap_or_default();
+    let line = wrapped(rows, width, cursor.y, up_to(row, cursor.x));
+    if !line.trim().is_empty() || cursor.x > 0 || cursor.y == 0 {
+        return line;
+    }
+    let above = cursor.y - 1;
+    let mut line = wrapped(rows, width, above, rows.get(above).copied().unwrap_or_default());
+    line.push(ENDED);
+    line
+}
+
+/// With the rows before it that are full to the last cell.
+fn wrapped(rows: &[&str], width: usize, y: usize, last: &str) -> String {
+    let is_full = |row: &&&str| width > 0 && cells(row) >= width;
+    let before = rows.get(..y).unwrap_or_default().iter().rev().take_while(is_full).take(MOST_ROWS - 1);
+    let before: Vec<&str> = before.copied().collect();
+    before.into_iter().rev().chain([last]).collect()
+}
+
+fn up_to(row: &str, cells: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in row.char_indices() {
+        if used >= cells {
+            return &row[..at];
+        }
+        used += c.width().unwrap_or(0);
+    }
+    row
+}
+
+fn cells(row: &str) -> usize {
+    row.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn line(rows: &[&str], x: usize, y: usize) -> String {
+        cursor_line(rows, 10, Cursor { x, y })
+    }
+
+    #[test]
+    fn it_ends_at_the_cursor() {
+        assert_eq!(line(&["$ ./x", "Go? [y/N]", ""], 10, 1), "Go? [y/N]");
+        assert_eq!(line(&["name: hint"], 6, 0), "name: ");
+        assert_eq!(line(&["日本: x"], 5, 0), "日本:");
+    }
+
+    #[test]
+    fn wrapped_rows_are_one_line() {
+        assert_eq!(line(&["old", "0123456789", "0123456789", "go?"], 3, 3), "01234567890123456789go?");
+        assert_eq!(line(&["short", "go?"], 3, 1), "go?");
+    }
+
+    #[test]
+    fn below_a_line_that_ended_it_is_that_line() {
+        assert_eq!(line(&["Press", "Enter", ""], 0, 2), "Enter\n");
+        assert_eq!(line(&["Press", "", ""], 0, 2), "\n");
+        assert_eq!(line(&[], 0, 0), "");
+    }
+
+    proptest! {
+        #[test]
+        fn any_screen_has_a_line(rows in proptest::collection::vec("\\PC{0,12}", 0..6), x in 0usize..14, y in 0usize..8) {
+            let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+            let _ = line(&rows, x, y);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+use proptest::prelude::*;
+
+use super::{recognise, table};
+
+#[test]
+fn every_row_recognises_its_own_and_nothing_that_only_looks_so() {
+    let mut wrong: Vec<&&str> = Vec::new();
+    for row in table::ROWS {
+        wrong.extend(row.asks.iter().filter(|line| recognise(line).as_deref() != Some(line.trim())));
+        wrong.extend(row.only_looks_so.iter().filter(|line| recognise(line).is_some()));
+    }
+    assert!(wrong.is_empty(), "judged wrongly: {wrong:#?}");
+}
+
+#[test]
+fn each_row_is_needed() {
+    for (at, row) in table::ROWS.iter().enumerate() {
+        let alone = |line: &&&str| super::RULES[at].pattern.is_match(line.trim());
+        let own = row.asks.iter().filter(alone).count();
+        assert_eq!(own, row.asks.len(), "a row has examples that are not its own: {:?}", row.asks);
+    }
+}
+
+/// What programs write while they work and wait for nobody.
+const WORK: &[&str] = &[
+    "",
+    "$ ",
+    "user@host:~/src$ ",
+    ">>> ",
+    "Listening on http://127.0.0.1:3000",
+    "Compiling agtmux-core v0.1.0 (/src/agtmux)",
+    "    Finished `dev` profile [unoptimized] target(s) in 2.31s",
+    "test result: ok. 12 passed; 0 failed; 0 ignored",
+    "[12/40] Building CXX object main.o",
+    "Downloading: 43% (1.2/2.8 MB)",
+    "GET /login?next=/continue 200",
+    "waiting for the password prompt",
+    "Enter your password in the form and press the button.",
+    "error: the option 'choice' expects a value",
+    "Do not continue without a backup.",
+    "It asks \"Proceed? [y/N]\" and you answer.",
+    "choice of law: the parties agree",
+    "[INFO] --- maven-install-plugin:2.4:install ---",
+    "[2026-11-15T10:00:00Z INFO  app] user was asked to continue?",
+    "10:31:07 vite hmr update /src/App.tsx password:",
+    "Nov 15 10:00:00 host sshd[1]: Failed password:",
+    "WARN: passphrase:",
+    "level=info msg=\"continue?\"",
+    "{\"prompt\": \"Proceed? [y/N]\"",
+    "progress: [====>    ] 50%",
+    "Progress (y/n): 3/4 done",
+    "webpack compiled successfully (yes)",
+    "Restarting, please wait:",
+    "Selected option: b",
+    "Deleting 3 files:",
+    "What is new in this release?",
+    "Proceeding with the installation",
+    "Steps to continue:",
+    "Removing intermediate container 3f2a",
+];
+
+#[test]
+fn work_is_not_taken_for_a_question() {
+    let wrong: Vec<_> = WORK.iter().filter(|line| recognise(line).is_some()).collect();
+    assert!(wrong.is_empty(), "taken for prompts: {wrong:#?}");
+}
+
+#[test]
+fn a_line_that_has_ended_asks_only_for_a_key() {
+    assert_eq!(recognise("Press Enter to continue\n").as_deref(), Some("Press Enter to continue"));
+    assert_eq!(recognise("Proceed? [y/N]\n"), None);
+    assert_eq!(recognise("Password:\n"), None);
+}
+
+#[test]
+fn a_text_without_end_is_no_question() {
+    assert_eq!(recognise(&format!("{} [y/N]", "x".repeat(500))), None);
+}
+
+proptest! {
+    #[test]
+    fn any_line_is_judged(line in "\\PC{0,120}") {
+        let _ = recognise(&line);
+    }
+
+    /// What is asked does not change with the words of the question or the blanks around it.
+    #[test]
+    fn brackets_ask_whatever_stands_before_them(question in "[A-Z][a-z]{2,8}( [a-z]{1,8}){0,6}", blanks in " {0,3}") {
+        let line = format!("{question}? [y/N]{blanks}");
+        prop_assert_eq!(recognise(&line), Some(line.trim().to_owned()));
+    }
+
+    /// A sentence that goes on behind the words is prose.
+    #[test]
+    fn what_goes_on_is_prose(rest in " [a-z]{2,8} [a-z]{2,8}\\.") {
+        for asked in ["Proceed? [y/N]", "password:", "continue?", "choice:", "Enter your choice:"] {
+            let line = format!("{asked}{rest}");
+            prop_assert_eq!(recognise(&line), None);
+        }
+    }
+}

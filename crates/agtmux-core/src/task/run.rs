@@ -1,0 +1,73 @@
+//! One launch of a task.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Made anew for each launch by whoever launches: two runs of one task never share one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+const LONGEST: usize = 64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the id of a run: expected letters, digits and '-'")]
+pub struct BadRunId;
+
+impl RunId {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<uuid::Uuid> for RunId {
+    fn from(id: uuid::Uuid) -> Self {
+        Self(id.to_string())
+    }
+}
+
+impl FromStr for RunId {
+    type Err = BadRunId;
+
+    fn from_str(s: &str) -> Result<Self, BadRunId> {
+        Self::try_from(s.to_owned())
+    }
+}
+
+/// It comes back from an option of a window, which anybody may have set, and becomes part of a path.
+impl TryFrom<String> for RunId {
+    type Error = BadRunId;
+
+    fn try_from(id: String) -> Result<Self, BadRunId> {
+        let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if plain && (1..=LONGEST).contains(&id.len()) { Ok(Self(id)) } else { Err(BadRunId) }
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_can_be_part_of_a_path() {
+        let id = RunId::from(uuid::Uuid::from_u128(7));
+        assert_eq!(id.as_str().parse(), Ok(id));
+        for bad in ["", "..", "a/b", "a b", "a\n", &"1".repeat(65)] {
+            assert_eq!(bad.parse::<RunId>(), Err(BadRunId), "{bad:?}");
+        }
+    }
+}

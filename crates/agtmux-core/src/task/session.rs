@@ -1,0 +1,201 @@
+//! The tmux session that holds the tasks of one session of a harness.
+
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+
+/// The name of a task session, in the form in which tmux keeps it: nothing in it that tmux would rewrite, take for a
+/// target or run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TaskSession(String);
+
+const LONGEST: usize = 200;
+
+/// Where a project's folder has no name that could be used.
+const NAMELESS: &str = "project";
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionNameError {
+    #[error("'{}' is not an absolute path; give the project's whole path, such as \"$PWD\"", .0.escape_debug())]
+    RelativePath(String),
+    #[error("there is no session id; give one, or set PI_SESSION_ID")]
+    NoId,
+    #[error(
+        "'{}' cannot be the name of a task session: use up to {LONGEST} letters, digits, '_' or '-', \
+         such as `agtmux task session-name` prints", .0.escape_debug()
+    )]
+    NotAName(String),
+}
+
+impl TaskSession {
+    /// `pi-<project-slug>-<session-id>`
+    pub fn of(project: &Path, session_id: &str) -> Result<Self, SessionNameError> {
+        let slug = project_slug(project)?;
+        let id = plain(session_id, |c| c.is_ascii_alphanumeric());
+        if id.is_empty() {
+            return Err(SessionNameError::NoId);
+        }
+        format!("pi-{slug}-{id}").parse()
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The harness's own id, where it can be told from the project's name: because the caller knows it, or because it is a UUID.
+    pub fn session_id(&self, known: Option<&str>) -> Option<&str> {
+        let ends_with = |id: &str| self.0.strip_suffix(id).is_some_and(|rest| rest.ends_with('-'));
+        let start = match known.filter(|id| !id.is_empty() && ends_with(id)) {
+            Some(id) => self.0.len() - id.len(),
+            None => self.0.len().checked_sub(uuid::fmt::Hyphenated::LENGTH)?,
+        };
+        let id = self.0.get(start..).filter(|id| ends_with(id))?;
+        (Some(id) == known || uuid::Uuid::try_parse(id).is_ok()).then_some(id)
+    }
+}
+
+/// The last part of the path, lowercase, with `-` for every run of characters that a session's name should not have.
+/// Two projects can share one, so it proves nothing about whose a session is.
+pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
+    if !project.is_absolute() {
+        return Err(SessionNameError::RelativePath(text::from_bytes(project.as_os_str().as_bytes())));
+    }
+    let name = project.file_name().map(|name| text::from_bytes(name.as_bytes())).unwrap_or_default();
+    let slug = plain(&name.to_lowercase(), |c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    Ok(if slug.is_empty() { NAMELESS.to_owned() } else { slug })
+}
+
+/// With one `-` for each run of characters that are neither kept nor `_` nor `-`, and none at the ends.
+fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_run = false;
+    for c in text.chars() {
+        let fits = kept(c) || c == '_' || c == '-';
+        if fits {
+            out.push(c);
+        } else if !in_run {
+            out.push('-');
+        }
+        in_run = !fits;
+    }
+    out.trim_matches('-').to_owned()
+}
+
+impl FromStr for TaskSession {
+    type Err = SessionNameError;
+
+    fn from_str(s: &str) -> Result<Self, SessionNameError> {
+        Self::try_from(s.to_owned())
+    }
+}
+
+impl TryFrom<String> for TaskSession {
+    type Error = SessionNameError;
+
+    fn try_from(name: String) -> Result<Self, SessionNameError> {
+        let fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+        let fits = fits && (1..=LONGEST).contains(&name.len()) && !name.starts_with('-');
+        if fits { Ok(Self(name)) } else { Err(SessionNameError::NotAName(name)) }
+    }
+}
+
+impl From<TaskSession> for String {
+    fn from(name: TaskSession) -> Self {
+        name.0
+    }
+}
+
+impl fmt::Display for TaskSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn slug(path: &str) -> String {
+        project_slug(Path::new(path)).expect("an absolute path")
+    }
+
+    #[test]
+    fn a_slug_is_what_tmux_keeps_as_it_is() {
+        let cases = [
+            ("/home/x/agtmux", "agtmux"),
+            ("/home/x/My App", "my-app"),
+            ("/home/x/my.app", "my-app"),
+            ("/home/x/a:b", "a-b"),
+            ("/home/x/Ünïcode", "n-code"),
+            ("/home/x/snake_case-2", "snake_case-2"),
+            ("/home/x/--dash--", "dash"),
+            ("/home/x/a - b", "a---b"),
+            ("/home/x/日本", "project"),
+            ("/home/x/...", "project"),
+            ("/home/x/trailing/", "trailing"),
+            ("/", "project"),
+            ("/home/x/$(id)", "id"),
+            ("/home/x/#{pid}", "pid"),
+            ("/home/x/two\nlines", "two-lines"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(slug(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_relative_path_is_refused() {
+        for path in ["", ".", "foo", "../foo", "~/foo"] {
+            let error = project_slug(Path::new(path)).expect_err("relative");
+            assert!(error.to_string().contains("absolute path"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_session_name_has_the_whole_id() {
+        let name = |path: &str, id: &str| TaskSession::of(Path::new(path), id).map(String::from);
+        let id = "0198A3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
+        assert_eq!(name("/w/Foo.Bar", id), Ok(format!("pi-foo-bar-{id}")));
+        assert_eq!(name("/w/foo", "ses_1.2:3"), Ok("pi-foo-ses_1-2-3".into()));
+        assert_eq!(name("/w/foo", "::"), Err(SessionNameError::NoId));
+        assert_eq!(name("foo", id), Err(SessionNameError::RelativePath("foo".into())));
+    }
+
+    #[test]
+    fn the_id_is_known_or_a_uuid() {
+        let id = |name: &str, known| name.parse::<TaskSession>().expect("a name").session_id(known).map(str::to_owned);
+        let uuid = "0198a3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
+        assert_eq!(id(&format!("pi-foo-{uuid}"), None).as_deref(), Some(uuid));
+        assert_eq!(id(&format!("pi-foo-{uuid}"), Some("x")).as_deref(), Some(uuid));
+        assert_eq!(id("pi-foo-a-1", Some("a-1")).as_deref(), Some("a-1"));
+        assert_eq!(id("pi-foo-a-1", Some("o-a-1")), None);
+        assert_eq!(id("pi-foo-a-1", None), None);
+        assert_eq!(id(uuid, None), None);
+    }
+
+    #[test]
+    fn a_name_that_tmux_would_read_otherwise_is_refused() {
+        for bad in ["", "a.b", "a:b", "=a", "-a", "$1", "@1", "%1", "a b", "a\n", "#(id)", "é", &"x".repeat(201)] {
+            assert!(bad.parse::<TaskSession>().is_err(), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_folder_has_a_slug_that_can_be_used(name in "[^/\0]{1,60}", id in "[0-9a-f]{8}") {
+            let path = Path::new("/w").join(&name);
+            let slug = project_slug(&path).expect("absolute");
+            prop_assert!(!slug.is_empty() && !slug.starts_with('-') && !slug.ends_with('-'));
+            prop_assert!(slug.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c)));
+            prop_assert_eq!(project_slug(&Path::new("/w").join(&slug)), Ok(slug));
+            prop_assert!(TaskSession::of(&path, &id).is_ok());
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! `/v1/tasks…`: background work, and what happened to it.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{
+    ActionOutcome, SendReport, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList,
+    TaskLogs, TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
+};
+use agtmux_core::task::TaskEvent;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use axum::{Extension, Json};
+use bytes::Bytes;
+use futures_util::stream;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use super::Context;
+use super::query::{Asked, Refusal};
+use crate::actions::Asker;
+use crate::tasks::Tasks;
+
+const LARGEST_BODY: usize = 5 << 20;
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+type Answer<T> = Result<Json<T>, Refusal>;
+
+async fn read<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
+    let bad = |message: String| {
+        ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
+    };
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|_| {
+        ApiError::new(ErrorCode::TooLarge, format!("a request may have {} MiB at the most", LARGEST_BODY >> 20))
+            .with_hint("put it into a file, and have the task read that")
+    })?;
+    serde_json::from_slice(&bytes).map_err(|error| bad(format!("the request cannot be read: {error}")))
+}
+
+/// Goes on when the caller leaves: half of it would be worse.
+async fn whole<T: Send + 'static>(doing: impl Future<Output = Result<T, ApiError>> + Send + 'static) -> Answer<T> {
+    match tokio::spawn(doing).await {
+        Ok(outcome) => Ok(Json(outcome?)),
+        Err(error) => {
+            tracing::error!(%error, "a task's command ended badly");
+            Err(ApiError::new(ErrorCode::Internal, "it ended badly").with_hint("agtmux daemon logs").into())
+        }
+    }
+}
+
+/// The tasks of one session as they are now. A session that is not there has `exists: false`.
+#[utoipa::path(get, path = "/v1/tasks", params(TaskPlace), responses(
+    (status = 200, body = TaskList), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn get_tasks(State(context): State<Context>, Asked(asked): Asked<TaskPlace>) -> Answer<TaskList> {
+    Ok(Json(context.tasks.list(&asked).await?))
+}
+
+/// Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too.
+#[utoipa::path(post, path = "/v1/tasks/run", request_body = TaskRun, responses(
+    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 409, body = ApiError),
+    (status = 502, body = ApiError), (status = 503, body = ApiError)))]
+pub(super) async fn run_task(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskStarted> {
+    let run: TaskRun = read(body).await?;
+    whole(async move { context.tasks.run(run, &asker).await }).await
+}
+
+/// What a task has written.
+#[utoipa::path(get, path = "/v1/tasks/logs", params(TaskLogsQuery), responses(
+    (status = 200, body = TaskLogs), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn get_task_logs(
+    State(context): State<Context>,
+    Asked(asked): Asked<TaskLogsQuery>,
+) -> Answer<TaskLogs> {
+    Ok(Json(context.tasks.logs(&asked).await?))
+}
+
+/// Types a text into a task and presses Enter. Refused to agents.
+#[utoipa::path(post, path = "/v1/tasks/input", request_body = TaskInputAction, responses(
+    (status = 200, body = ActionOutcome<SendReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn send_task_input(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<ActionOutcome<SendReport>> {
+    let action: TaskInputAction = read(body).await?;
+    whole(async move { context.tasks.input(action, asker).await }).await
+}
+
+/// Asks a task to end, and makes it if it does not. Refused to agents.
+#[utoipa::path(post, path = "/v1/tasks/stop", request_body = TaskStop, responses(
+    (status = 200, body = TaskEnded), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn stop_task(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskEnded> {
+    let action: TaskStop = read(body).await?;
+    whole(async move { context.tasks.stop(action, &asker).await }).await
+}
+
+/// Starts a task again as it was started.
+#[utoipa::path(post, path = "/v1/tasks/restart", request_body = TaskRestart, responses(
+    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn restart_task(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskStarted> {
+    let action: TaskRestart = read(body).await?;
+    whole(async move { context.tasks.restart(action, &asker).await }).await
+}
+
+/// Takes windows away whose tasks have ended.
+#[utoipa::path(post, path = "/v1/tasks/prune-dead", request_body = TaskCleanup, responses(
+    (status = 200, body = TaskEnded), (status = 400, body = ApiError), (status = 409, body = ApiError),
+    (status = 502, body = ApiError)))]
+pub(super) async fn prune_dead_tasks(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskEnded> {
+    let action: TaskCleanup = read(body).await?;
+    whole(async move { context.tasks.prune_dead(action, &asker).await }).await
+}
+
+/// Ends all tasks of a session, and the session. Refused to agents.
+#[utoipa::path(post, path = "/v1/tasks/kill-all", request_body = TaskCleanup, responses(
+    (status = 200, body = TaskEnded), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn kill_all_tasks(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskEnded> {
+    let action: TaskCleanup = read(body).await?;
+    whole(async move { context.tasks.kill_all(action, &asker).await }).await
+}
+
+/// To be told when a harness session begins: removes what earlier ones of the same project have left where nothing runs in it any more, and
+/// names the rest. Sessions of others, and of programs that still run, are not touched.
+#[utoipa::path(post, path = "/v1/tasks/startup", request_body = TaskStartup, responses(
+    (status = 200, body = TaskStartupReport), (status = 400, body = ApiError), (status = 502, body = ApiError)))]
+pub(super) async fn start_up_tasks(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+    body: Body,
+) -> Answer<TaskStartupReport> {
+    let asked: TaskStartup = read(body).await?;
+    whole(async move { context.tasks.startup(asked, &asker).await }).await
+}
+
+/// What happened to tasks: the newest, or what came after `after`.
+#[utoipa::path(get, path = "/v1/tasks/events", params(TaskEventsQuery), responses(
+    (status = 200, body = TaskEvents), (status = 400, body = ApiError)))]
+pub(super) async fn get_task_events(
+    State(context): State<Context>,
+    Asked(query): Asked<TaskEventsQuery>,
+) -> Answer<TaskEvents> {
+    Ok(Json(context.tasks.events(query).await?))
+}
+
+/// The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
+/// daemon.
+#[utoipa::path(get, path = "/v1/tasks/events/stream", params(TaskEventsQuery), responses(
+    (status = 200, body = TaskEvent, content_type = "text/event-stream"), (status = 400, body = ApiError)))]
+pub(super) async fn follow_task_events(
+    State(context): State<Context>,
+    headers: HeaderMap,
+    Asked(mut query): Asked<TaskEventsQuery>,
+) -> Result<Response, Refusal> {
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    // Before it is looked where the stream begins: what comes then is told.
+    let latest = context.shared.follow();
+    query.limit = None;
+    query.after = match last.or(query.after) {
+        Some(after) => Some(after),
+        None => Some(context.tasks.events(TaskEventsQuery { limit: Some(1), ..Default::default() }).await?.seq),
+    };
+    let reader = Reader { tasks: context.tasks.clone(), latest, stopping: context.stopping.clone(), query };
+    let chunks = stream::unfold(reader, |mut reader| async move {
+        let chunk = reader.next().await?;
+        Some((Ok::<_, Infallible>(chunk), reader))
+    });
+    let mut response = Response::new(Body::from_stream(chunks));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+struct Reader {
+    tasks: Tasks,
+    latest: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+    query: TaskEventsQuery,
+}
+
+impl Reader {
+    /// What has come since the last time; a comment where nothing has for long.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            self.latest.borrow_and_update();
+            let events = self.tasks.events(self.query.clone()).await.ok()?.items;
+            if let Some(last) = events.last() {
+                self.query.after = Some(last.seq);
+                return Some(events.iter().map(frame).collect::<String>().into());
+            }
+            tokio::select! {
+                changed = self.latest.changed() => if changed.is_err() { return None },
+                _ = self.stopping.wait_for(|stop| *stop) => return None,
+                () = tokio::time::sleep(HEARTBEAT) => return Some(Bytes::from_static(b": \n\n")),
+            }
+        }
+    }
+}
+
+fn frame(event: &TaskEvent) -> String {
+    let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+    format!("id: {}\nevent: {}\ndata: {data}\n\n", event.seq, event.kind)
+}

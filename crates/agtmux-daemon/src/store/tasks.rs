@@ -1,0 +1,159 @@
+//! Tasks that run, what was told of them, and what has to be remembered to tell each thing once.
+
+use std::path::Path;
+
+use agtmux_api::wire::TaskEventsQuery;
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
+use agtmux_core::task::{RunId, TaskEvent};
+use jiff::Timestamp;
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+
+use super::rows::word;
+
+/// One launch that has not been told to have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunRow {
+    pub(crate) run_id: RunId,
+    pub(crate) socket: String,
+    pub(crate) session: String,
+    pub(crate) task: String,
+    pub(crate) generation: Generation,
+    pub(crate) window: WindowId,
+    pub(crate) pane: PaneId,
+    pub(crate) process: ProcessRef,
+    pub(crate) launched_at: Timestamp,
+    pub(crate) ended: bool,
+}
+
+/// What the machine of one session remembers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MachineRow {
+    pub(crate) socket: String,
+    pub(crate) session: String,
+    /// None where there is nothing left to remember.
+    pub(crate) machine: Option<String>,
+}
+
+pub(super) fn put_run(tx: &Transaction<'_>, run: &RunRow) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO task_runs (run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
+                                launched_at, ended)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+         ON CONFLICT (run_id) DO UPDATE SET ended = ?12",
+    )?
+    .execute(params![
+        run.run_id.as_str(),
+        run.socket,
+        run.session,
+        run.task,
+        run.generation.pid,
+        run.generation.start_time,
+        run.window.to_string(),
+        run.pane.to_string(),
+        run.process.pid,
+        run.process.start.cast_signed(),
+        run.launched_at.as_microsecond(),
+        run.ended
+    ])
+    .map(drop)
+}
+
+pub(super) fn drop_run(tx: &Transaction<'_>, run_id: &RunId) -> rusqlite::Result<()> {
+    tx.prepare_cached("DELETE FROM task_runs WHERE run_id = ?1")?.execute([run_id.as_str()]).map(drop)
+}
+
+pub(super) fn put_machine(tx: &Transaction<'_>, row: &MachineRow) -> rusqlite::Result<()> {
+    match &row.machine {
+        Some(machine) => tx
+            .prepare_cached("INSERT OR REPLACE INTO task_machines (socket, session, machine) VALUES (?1, ?2, ?3)")?
+            .execute(params![row.socket, row.session, machine]),
+        None => tx
+            .prepare_cached("DELETE FROM task_machines WHERE socket = ?1 AND session = ?2")?
+            .execute(params![row.socket, row.session]),
+    }
+    .map(drop)
+}
+
+pub(super) fn put_event(tx: &Transaction<'_>, socket: &str, event: &TaskEvent) -> rusqlite::Result<()> {
+    let document = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+    tx.prepare_cached(
+        "INSERT INTO task_events (seq, at, socket, session, task, run_id, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?
+    .execute(params![
+        event.seq.cast_signed(),
+        event.at.as_microsecond(),
+        socket,
+        event.session.as_str(),
+        event.task,
+        event.run_id.as_ref().map(RunId::as_str),
+        document
+    ])
+    .map(drop)
+}
+
+pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result<()> {
+    tx.execute("DELETE FROM task_events WHERE at < ?1", [before.as_microsecond()]).map(drop)
+}
+
+/// Everything that has to be known to go on.
+pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<(Vec<RunRow>, Vec<MachineRow>)> {
+    let sql = "SELECT run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
+                      launched_at, ended FROM task_runs ORDER BY launched_at";
+    let runs = connection.prepare(sql)?.query_map([], run)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut statement = connection.prepare("SELECT socket, session, machine FROM task_machines")?;
+    let machine =
+        |row: &Row<'_>| Ok(MachineRow { socket: row.get(0)?, session: row.get(1)?, machine: Some(row.get(2)?) });
+    let machines = statement.query_map([], machine)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok((runs, machines))
+}
+
+fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        run_id: word(row, 0)?,
+        socket: row.get(1)?,
+        session: row.get(2)?,
+        task: row.get(3)?,
+        generation: Generation { pid: row.get(4)?, start_time: row.get(5)? },
+        window: word(row, 6)?,
+        pane: word(row, 7)?,
+        process: ProcessRef { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
+        launched_at: super::rows::time(row, 10)?,
+        ended: row.get(11)?,
+    })
+}
+
+/// The number of the last event.
+pub(crate) fn last_seq(path: &Path) -> rusqlite::Result<u64> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let last: Option<i64> = connection.query_row("SELECT max(seq) FROM task_events", [], |row| row.get(0))?;
+    Ok(last.unwrap_or(0).cast_unsigned())
+}
+
+/// How many events are read at once at the most.
+pub(crate) const MOST: u32 = 1000;
+
+/// The events that are asked for, the newest last: the first ones after `after`, or else the newest ones.
+pub(crate) fn events(path: &Path, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let order = if query.after.is_some() { "ASC" } else { "DESC" };
+    let sql = format!(
+        "SELECT document FROM task_events
+         WHERE seq > ?1 AND (?2 IS NULL OR session = ?2) AND (?3 IS NULL OR socket = ?3) AND (?4 IS NULL OR task = ?4)
+               AND (?5 IS NULL OR run_id = ?5)
+         ORDER BY seq {order} LIMIT ?6"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let most = query.limit.unwrap_or(MOST).min(MOST);
+    let after = query.after.unwrap_or(0).min(i64::MAX.unsigned_abs()).cast_signed();
+    let of = params![after, query.session, query.socket, query.task, query.run_id, most];
+    let rows = statement.query_map(of, |row| row.get::<_, String>(0))?;
+    let read = |text: rusqlite::Result<String>| {
+        serde_json::from_str(&text?)
+            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))
+    };
+    let mut events = rows.map(read).collect::<rusqlite::Result<Vec<TaskEvent>>>()?;
+    if query.after.is_none() {
+        events.reverse();
+    }
+    Ok(events)
+}

@@ -1,0 +1,176 @@
+//! Ending tasks: only of sessions that are ours, and told for what it is.
+
+use std::time::{Duration, Instant};
+
+use agtmux_api::error::ApiError;
+use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskStop};
+use agtmux_core::ids::WindowId;
+use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskInput};
+use agtmux_tmux::platform::strike;
+use agtmux_tmux::{SlotPane, TaskSession};
+
+use crate::actions::{Asker, Noted};
+
+use super::{Place, Tasks, not_ours, tmux_failed};
+use agtmux_api::task_files::RunFiles;
+
+/// How long a task gets to end by itself when it is asked to.
+const GENTLY: Duration = Duration::from_secs(5);
+const FORCED: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+impl Tasks {
+    /// Asks a task to end, and makes it if it does not. Its window stays, unless that is to go as well.
+    pub(crate) async fn stop(&self, action: TaskStop, asker: &Asker) -> Result<TaskEnded, ApiError> {
+        let noted =
+            Noted { asker, what: "stop a task", session: &action.session, task: Some(&action.task), text: None };
+        self.0.actions.noted_of_people(noted, self.stop_one(&action)).await
+    }
+
+    async fn stop_one(&self, action: &TaskStop) -> Result<TaskEnded, ApiError> {
+        let place = self.place(&action.session, action.socket.as_ref())?;
+        let _turn = self.turn(&place).await;
+        let tmux = self.tmux(&place);
+        let (session, slot) = self.find(&tmux, &place, &action.task).await?;
+        let window = WindowId(slot.window);
+        if action.window {
+            self.take_away(&place, Ending::Stopped { window, by_user: true }).await;
+            let server = (session.server_pid, session.server_start);
+            tmux.kill_windows(server, &[slot.window]).await.map_err(|error| tmux_failed(&error))?;
+            self.look_soon(&place).await;
+            return Ok(ended(&place, vec![ended_task(&slot)]));
+        }
+        if !slot.dead {
+            self.strike(&slot).await;
+        }
+        let (_, slot) = self.find(&tmux, &place, &action.task).await?;
+        Ok(ended(&place, vec![ended_task(&slot)]))
+    }
+
+    /// Takes windows away in which nothing runs any more.
+    pub(crate) async fn prune_dead(&self, action: TaskCleanup, asker: &Asker) -> Result<TaskEnded, ApiError> {
+        let noted = Noted { asker, what: "prune dead tasks", session: &action.session, task: None, text: None };
+        self.0.actions.noted(noted, self.prune(&action)).await
+    }
+
+    async fn prune(&self, action: &TaskCleanup) -> Result<TaskEnded, ApiError> {
+        let place = self.place(&action.session, action.socket.as_ref())?;
+        let _turn = self.turn(&place).await;
+        let tmux = self.tmux(&place);
+        let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };
+        let dead = dead_windows(&session);
+        let windows: Vec<WindowId> = dead.iter().map(|pane| WindowId(pane.window)).collect();
+        self.take_away(&place, Ending::PruneDead(windows)).await;
+        let numbers: Vec<u32> = dead.iter().map(|pane| pane.window).collect();
+        let server = (session.server_pid, session.server_start);
+        tmux.kill_windows(server, &numbers).await.map_err(|error| tmux_failed(&error))?;
+        self.forget_logs(dead.iter().copied());
+        self.look_soon(&place).await;
+        Ok(ended(&place, dead.into_iter().map(ended_task).collect()))
+    }
+
+    /// Ends everything in the session, and the session.
+    pub(crate) async fn kill_all(&self, action: TaskCleanup, asker: &Asker) -> Result<TaskEnded, ApiError> {
+        let noted = Noted { asker, what: "end all tasks", session: &action.session, task: None, text: None };
+        self.0.actions.noted_of_people(noted, self.end_all(&action)).await
+    }
+
+    async fn end_all(&self, action: &TaskCleanup) -> Result<TaskEnded, ApiError> {
+        let place = self.place(&action.session, action.socket.as_ref())?;
+        let _turn = self.turn(&place).await;
+        let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };
+        self.take_away(&place, Ending::KillAll).await;
+        let server = (session.server_pid, session.server_start);
+        let killed = self.tmux(&place).kill_session(server, session.session).await;
+        killed.map_err(|error| tmux_failed(&error))?;
+        self.forget_logs(session.panes.iter());
+        self.look_soon(&place).await;
+        let mut panes: Vec<&SlotPane> = session.panes.iter().collect();
+        panes.dedup_by_key(|pane| pane.window);
+        Ok(ended(&place, panes.into_iter().map(ended_task).collect()))
+    }
+
+    /// The session, if it is there and ours.
+    async fn owned(&self, place: &Place) -> Result<Option<TaskSession>, ApiError> {
+        let session = self.tmux(place).task_session(place.session.as_str()).await;
+        match session.map_err(|error| tmux_failed(&error))? {
+            Some(session) if !self.is_ours(&session.keeper) => Err(not_ours(place)),
+            session => Ok(session),
+        }
+    }
+
+    /// What ended by itself is told first, and then that the rest is ended by us.
+    pub(super) async fn take_away(&self, place: &Place, ending: Ending) {
+        let mut book = self.0.book.lock().await;
+        self.scan_session(&mut book, place, true).await;
+        self.tell(&mut book, place, vec![TaskInput::Ending(ending)], Vec::new()).await;
+    }
+
+    pub(super) async fn look_soon(&self, place: &Place) {
+        self.0.book.lock().await.session(place).look_by(Instant::now());
+        self.0.nudge.notify_one();
+    }
+
+    pub(super) fn forget_logs<'a>(&self, panes: impl Iterator<Item = &'a SlotPane>) {
+        for run in panes.filter_map(|pane| pane.run.as_ref()?.parse::<RunId>().ok()) {
+            RunFiles::of(&self.0.dir, run.as_str()).remove_log();
+        }
+    }
+
+    /// TERM to everything below the one who watches over it, and after a while KILL. That one stays to write down how it ended.
+    async fn strike(&self, slot: &SlotPane) {
+        for (kill, patience) in [(false, GENTLY), (true, FORCED)] {
+            let until = Instant::now() + patience;
+            let mut struck = false;
+            loop {
+                let below = self.below(slot.pane_pid);
+                if below.is_empty() {
+                    return;
+                }
+                if !std::mem::replace(&mut struck, true) || kill {
+                    let processes = self.0.discovery.processes();
+                    for (pid, start) in below {
+                        let _ = strike(&*processes, pid, start, kill);
+                    }
+                }
+                if Instant::now() >= until {
+                    break;
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+
+    fn below(&self, pane_pid: u32) -> Vec<(u32, u64)> {
+        let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
+        let below = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
+        below.map(|process| (process.pid, process.start)).collect()
+    }
+}
+
+/// Those of which no pane lives, each by its first one.
+fn dead_windows(session: &TaskSession) -> Vec<&SlotPane> {
+    let lives = |window: u32| session.panes.iter().any(|pane| pane.window == window && !pane.dead);
+    let mut dead: Vec<&SlotPane> = session.panes.iter().filter(|pane| !lives(pane.window)).collect();
+    dead.dedup_by_key(|pane| pane.window);
+    dead
+}
+
+fn ended_task(pane: &SlotPane) -> EndedTask {
+    let signal = pane.dead_signal.and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0).map(Signal);
+    let exit = Exit { code: pane.dead_status.filter(|_| pane.dead && signal.is_none()), signal };
+    EndedTask {
+        task: pane.window_name.clone(),
+        window_id: WindowId(pane.window),
+        exit_code: exit.code,
+        signal: exit.signal.map(|signal| signal.to_string()),
+    }
+}
+
+fn ended(place: &Place, tasks: Vec<EndedTask>) -> TaskEnded {
+    TaskEnded { session: place.session.to_string(), exists: true, tasks }
+}
+
+fn missing(place: &Place) -> TaskEnded {
+    TaskEnded { session: place.session.to_string(), exists: false, tasks: Vec::new() }
+}

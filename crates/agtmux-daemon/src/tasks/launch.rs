@@ -1,0 +1,293 @@
+//! Starting a task: in a window of its own, in the place of the one of the same name if there is one.
+
+use std::ffi::OsString;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::task_files::{RunFiles, RunSpec};
+use agtmux_api::wire::{TaskRestart, TaskRun, TaskStarted};
+use agtmux_core::fleet::TaskStand;
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
+use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
+use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, TmuxServer};
+use jiff::SignedDuration;
+use uuid::Uuid;
+
+use super::book::Run;
+use super::{Place, Tasks, no_session, not_ours, tmux_failed};
+use crate::actions::{Asker, Noted};
+use crate::store::{Change, RunRow};
+
+/// More than any command has that a person or an agent has written.
+const LONGEST_COMMAND: usize = 128 << 10;
+
+/// No look takes longer.
+const LATELY: SignedDuration = SignedDuration::from_secs(60);
+
+/// What is started, and for whom.
+struct What<'a> {
+    task: &'a TaskName,
+    command: &'a str,
+    cwd: &'a str,
+    keeper: &'a str,
+}
+
+impl Tasks {
+    pub(crate) async fn run(&self, run: TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
+        let (session, task) = (run.session.as_str(), Some(run.task.as_str()));
+        let noted = Noted { asker, what: "run a task", session, task, text: Some(&run.command) };
+        self.0.actions.noted(noted, self.start_run(&run, asker)).await
+    }
+
+    async fn start_run(&self, run: &TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
+        let place = self.place(&run.session, run.socket.as_ref())?;
+        let task = checked(run)?;
+        let _turn = self.turn(&place).await;
+        let tmux = self.tmux(&place);
+        let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
+        let keeper = SlotKeeper { owner: self.0.owner.clone(), project, process: self.keeper_process(asker) };
+        let what = What { task: &task, command: &run.command, cwd: &run.cwd, keeper: &keeper.process };
+        // Nobody takes the window for a task before it is one.
+        self.0.book.lock().await.session(&place).pending.push(task.to_string());
+        let started = async {
+            let (session, slot) = self.slot(&tmux, &place, &task, &keeper).await?;
+            self.launch(&tmux, &place, &session, &slot, &what).await
+        };
+        let started = started.await;
+        self.0.book.lock().await.session(&place).pending.retain(|name| name != task.as_str());
+        started
+    }
+
+    /// The same once more, as it was started.
+    pub(crate) async fn restart(&self, action: TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
+        let noted =
+            Noted { asker, what: "restart a task", session: &action.session, task: Some(&action.task), text: None };
+        self.0.actions.noted(noted, self.start_again(&action, asker)).await
+    }
+
+    async fn start_again(&self, action: &TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
+        let place = self.place(&action.session, action.socket.as_ref())?;
+        let _turn = self.turn(&place).await;
+        let tmux = self.tmux(&place);
+        let (session, slot) = self.find(&tmux, &place, &action.task).await?;
+        let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
+        let (Some(command), Some(cwd)) = (slot.task_command.clone(), slot.task_cwd.clone()) else {
+            let message = format!("'{task}' was not started by agtmux, so it cannot be started again");
+            return Err(ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND'"));
+        };
+        let what = What { task: &task, command: &command, cwd: &cwd, keeper: &self.keeper_process(asker) };
+        self.launch(&tmux, &place, &session, &slot, &what).await
+    }
+
+    pub(super) async fn turn(&self, place: &Place) -> tokio::sync::OwnedMutexGuard<()> {
+        self.0.turns.take(format!("{} {}", place.socket, place.session)).await
+    }
+
+    /// The window of a task, by its name or its id, in a session that is ours.
+    pub(super) async fn find(
+        &self,
+        tmux: &TmuxServer,
+        place: &Place,
+        task: &str,
+    ) -> Result<(TaskSession, SlotPane), ApiError> {
+        let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let session = session.ok_or_else(|| no_session(place))?;
+        if !self.is_ours(&session.keeper) {
+            return Err(not_ours(place));
+        }
+        let slot = self.slot_of(place, &session, task).await.ok_or_else(|| {
+            ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
+                .with_hint("agtmux task list")
+        })?;
+        Ok((session, slot))
+    }
+
+    /// The pane that counts in the window of this name or id.
+    async fn slot_of(&self, place: &Place, session: &TaskSession, task: &str) -> Option<SlotPane> {
+        let by_id = task.parse::<WindowId>().ok();
+        let named = session.panes.iter().find(|pane| by_id.is_none() && pane.window_name == task);
+        let first = named.or_else(|| session.panes.iter().find(|pane| Some(WindowId(pane.window)) == by_id))?;
+        let launched = {
+            let mut book = self.0.book.lock().await;
+            book.session(place).run_in(WindowId(first.window)).map(|run| run.row.pane)
+        };
+        let in_window = || session.panes.iter().filter(|pane| pane.window == first.window);
+        let launched = in_window().find(|pane| Some(PaneId(pane.pane)) == launched);
+        launched.or_else(|| in_window().next()).cloned()
+    }
+
+    /// A window for it: the one that has its name, or a new one.
+    async fn slot(
+        &self,
+        tmux: &TmuxServer,
+        place: &Place,
+        task: &TaskName,
+        keeper: &SlotKeeper,
+    ) -> Result<(TaskSession, SlotPane), ApiError> {
+        let name = place.session.as_str();
+        let failed = |error| tmux_failed(&error);
+        match tmux.task_session(name).await.map_err(failed)? {
+            None => tmux.make_task_session(name, task.as_str(), keeper).await.map_err(failed)?,
+            Some(session) if !self.is_ours(&session.keeper) => return Err(not_ours(place)),
+            Some(session) => match self.slot_of(place, &session, task.as_str()).await {
+                Some(slot) => return Ok((session, slot)),
+                None => tmux.make_task_window(name, task.as_str()).await.map_err(failed)?,
+            },
+        }
+        self.find(tmux, place, task.as_str()).await
+    }
+
+    async fn launch(
+        &self,
+        tmux: &TmuxServer,
+        place: &Place,
+        session: &TaskSession,
+        slot: &SlotPane,
+        &What { task, command, cwd, keeper }: &What<'_>,
+    ) -> Result<TaskStarted, ApiError> {
+        let run_id = RunId::from(Uuid::now_v7());
+        let files = RunFiles::of(&self.0.dir, run_id.as_str());
+        let spec = RunSpec {
+            run_id: run_id.to_string(),
+            socket: place.socket.clone(),
+            session: place.session.to_string(),
+            task: task.to_string(),
+            command: command.to_owned(),
+            cwd: cwd.to_owned(),
+            log_bytes: self.0.discovery.config().tasks.log_kib << 10,
+        };
+        files.write_spec(&spec).map_err(|error| not_written(&error))?;
+        let word = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.spec().into()];
+        let (program, reader) = (word("task-exec"), word("task-log"));
+        let launch = TmuxLaunch {
+            server_pid: session.server_pid,
+            server_start: session.server_start,
+            session: session.session,
+            session_name: place.session.as_str(),
+            window: slot.window,
+            pane: slot.pane,
+            run: run_id.as_str(),
+            command,
+            cwd,
+            keeper,
+            program: &program,
+            reader: &reader,
+        };
+        // What ended by itself is told as that; from here on what ends is ended by us.
+        self.make_room(place, slot).await;
+        let launched = tmux.launch(&launch).await;
+        let launched = launched.inspect_err(|_| files.remove()).map_err(|error| match error {
+            LaunchError::Tmux(error) => tmux_failed(&error),
+            LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
+                .with_hint("try again: it gets a new window"),
+        })?;
+        let row = self.row(place, session, task, run_id.clone(), launched);
+        self.begin(place, row.clone()).await;
+        Ok(TaskStarted {
+            session: spec.session,
+            window_id: row.window,
+            task: spec.task,
+            cwd: spec.cwd,
+            pane_id: row.pane,
+            run_id: spec.run_id,
+            socket: spec.socket,
+        })
+    }
+
+    /// Whatever runs in this window makes place for another launch.
+    async fn make_room(&self, place: &Place, slot: &SlotPane) {
+        let mut book = self.0.book.lock().await;
+        self.scan_session(&mut book, place, true).await;
+        let ending = TaskInput::Ending(Ending::Replaced(WindowId(slot.window)));
+        self.tell(&mut book, place, vec![ending], Vec::new()).await;
+        if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
+            RunFiles::of(&self.0.dir, old.as_str()).remove_log();
+        }
+    }
+
+    fn row(&self, place: &Place, session: &TaskSession, task: &TaskName, run_id: RunId, at: Launched) -> RunRow {
+        let start = self.0.discovery.processes().start_time(at.pane_pid).unwrap_or(0);
+        RunRow {
+            run_id,
+            socket: place.socket.clone(),
+            session: place.session.to_string(),
+            task: task.to_string(),
+            generation: Generation { pid: session.server_pid, start_time: session.server_start },
+            window: WindowId(at.window),
+            pane: PaneId(at.pane),
+            process: ProcessRef { pid: at.pane_pid, start },
+            launched_at: self.0.clock.now(),
+            ended: false,
+        }
+    }
+
+    /// It runs: from here on its files tell of it.
+    pub(super) async fn begin(&self, place: &Place, row: RunRow) {
+        let mut book = self.0.book.lock().await;
+        let launch = Launch {
+            run: row.run_id.clone(),
+            server: row.generation,
+            window: row.window,
+            pane: row.pane,
+            task: row.task.clone(),
+        };
+        let session = book.session(place);
+        if session.runs.contains_key(&row.run_id) {
+            return;
+        }
+        session
+            .begun
+            .retain(|known| row.launched_at.duration_since(known.launched_at) < LATELY && known.window != row.window);
+        session.begun.push(row.clone());
+        // A run that had this window before and was not told to be over never will be.
+        let replaced: Vec<RunId> = session
+            .runs
+            .values()
+            .filter(|run| run.row.window == row.window)
+            .map(|run| run.row.run_id.clone())
+            .collect();
+        let mut changes: Vec<Change> = replaced.iter().cloned().map(Change::DropRun).collect();
+        for run in replaced {
+            if let Some(run) = session.runs.remove(&run) {
+                run.files.remove();
+            }
+        }
+        changes.push(Change::PutRun(Box::new(row.clone())));
+        session.runs.insert(row.run_id.clone(), Run::new(row.clone(), &self.0.dir));
+        self.observe(place, &row, Some(TaskStand::Running)).await;
+        self.tell(&mut book, place, vec![TaskInput::Started(launch)], changes).await;
+        drop(book);
+        // It may have ended before it was known.
+        self.0.nudge.notify_one();
+    }
+
+    /// The program that a session is made for: the agent that asks, or else whoever started the one that asks.
+    pub(super) fn keeper_process(&self, asker: &Asker) -> String {
+        let processes = self.0.discovery.processes();
+        let found = self.0.actions.keeper_of(asker);
+        found.and_then(|pid| Some(format!("{pid}.{}", processes.start_time(pid)?))).unwrap_or_default()
+    }
+}
+
+fn checked(run: &TaskRun) -> Result<TaskName, ApiError> {
+    let task: TaskName = run.task.parse().map_err(|error| bad(format!("{error}")))?;
+    if run.command.trim().is_empty() {
+        return Err(bad("there is no command to run".into()));
+    }
+    if run.command.len() > LONGEST_COMMAND || run.command.contains('\0') {
+        return Err(bad(format!("a command has up to {} KiB, and no NUL in it", LONGEST_COMMAND >> 10)));
+    }
+    let paths = [Some(&run.cwd), run.project.as_ref()];
+    if let Some(path) = paths.into_iter().flatten().find(|path| !path.starts_with('/') || path.contains('\0')) {
+        return Err(bad(format!("'{}' is no absolute path", path.escape_debug())));
+    }
+    Ok(task)
+}
+
+fn bad(message: String) -> ApiError {
+    ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux task run --help")
+}
+
+fn not_written(error: &std::io::Error) -> ApiError {
+    ApiError::new(ErrorCode::NotStored, format!("the task cannot be written down, so it was not started: {error}"))
+        .with_hint("agtmux daemon status")
+}

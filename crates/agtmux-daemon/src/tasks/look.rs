@@ -1,0 +1,184 @@
+//! One look at a session of tasks, in the words of the machine.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use agtmux_api::task_files::RunFiles;
+use agtmux_core::fleet::TaskStand;
+use agtmux_core::ids::{Generation, PaneId, WindowId};
+use agtmux_core::task::{Cursor, Exit, PaneLook, RunId, SessionLook, Signal, TaskInput, TaskLook, cursor_line};
+use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxServer, is_listening};
+use jiff::Timestamp;
+
+use super::book::Session;
+use super::follow::tail;
+use super::{Place, Tasks};
+
+/// How much of a pane is shown where its output is not kept.
+const PREVIEW_LINES: u32 = 20;
+
+impl Tasks {
+    /// Looks, and tells the machine. False if nothing could be seen, or what was seen could not be stored.
+    pub(super) async fn look(&self, place: &Place) -> bool {
+        let (tmux, began) = (self.tmux(place), self.0.clock.now());
+        let waited: Vec<String> = self.0.book.lock().await.session(place).pending.clone();
+        let Ok(seen) = tmux.task_session(place.session.as_str()).await else { return false };
+        if seen.is_none() && is_listening(Path::new(&place.socket)) && tmux.list().await.is_err() {
+            // It is there and does not answer: that says nothing about the session.
+            return false;
+        }
+        let asking = may_ask(seen.as_ref(), self.0.book.lock().await.session(place));
+        let cursors = self.cursors(&tmux, &asking).await;
+        let mut book = self.0.book.lock().await;
+        let session = book.session(place);
+        let mut look = self.session_look(place, seen, session, &cursors, &waited);
+        look.captured_at = began;
+        catch_up(&mut look, session, began);
+        self.tell(&mut book, place, vec![TaskInput::Looked(look)], Vec::new()).await
+    }
+
+    async fn cursors(&self, tmux: &TmuxServer, panes: &[u32]) -> HashMap<u32, CursorLook> {
+        if panes.is_empty() {
+            return HashMap::new();
+        }
+        let looks = tmux.cursor_looks(panes).await.unwrap_or_default();
+        looks.into_iter().map(|look| (look.pane, look)).collect()
+    }
+
+    fn session_look(
+        &self,
+        place: &Place,
+        seen: Option<TaskSession>,
+        session: &Session,
+        cursors: &HashMap<u32, CursorLook>,
+        waited: &[String],
+    ) -> SessionLook {
+        let now = self.0.clock.now();
+        let Some(seen) = seen else { return SessionLook::missing(place.session.clone(), None, now) };
+        // A window that was made for a task and waits for it is not there yet.
+        let names = || session.pending.iter().chain(waited);
+        let waits = |pane: &SlotPane| pane.waits || pane.run.is_none() && names().any(|name| *name == pane.window_name);
+        let shown = seen.panes.iter().filter(|pane| !waits(pane));
+        let mut windows: Vec<u32> = shown.map(|pane| pane.window).collect();
+        windows.dedup();
+        let tasks = windows.iter().filter_map(|window| {
+            let panes: Vec<&SlotPane> = seen.panes.iter().filter(|pane| pane.window == *window).collect();
+            let pane = primary(&panes, session)?;
+            Some(self.task_look(pane, session, cursors.get(&pane.pane)))
+        });
+        let tasks = tasks.collect();
+        let server = Some(Generation { pid: seen.server_pid, start_time: seen.server_start });
+        SessionLook { session_name: place.session.clone(), exists: true, captured_at: now, tasks, server }
+    }
+
+    fn task_look(&self, pane: &SlotPane, session: &Session, cursor: Option<&CursorLook>) -> TaskLook {
+        let run: Option<RunId> = pane.run.as_ref().and_then(|run| run.parse().ok());
+        let files = run.as_ref().map(|run| RunFiles::of(&self.0.dir, run.as_str()));
+        let known = run.as_ref().and_then(|run| session.runs.get(run));
+        // The end that is written down is told from there, with everything that was written before it.
+        let is_told_elsewhere = known.is_some_and(|run| run.files.read_exit().is_some());
+        let status = files.as_ref().and_then(RunFiles::read_output);
+        let exit = exit_of(pane);
+        let heard = session.machine.bells(WindowId(pane.window));
+        // tmux's own count takes several in one write for one: it is for windows of others.
+        let bells = status.map(|status| status.bells).unwrap_or(if run.is_some() { heard } else { pane.bells });
+        let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        TaskLook {
+            window_id: WindowId(pane.window),
+            window_name: pane.window_name.clone(),
+            pane_id: Some(PaneId(pane.pane)),
+            pane_state_known: true,
+            current_command: pane.task_command.clone().or(given(&pane.title)).or(given(&pane.current_command)),
+            task_cwd: pane.task_cwd.clone(),
+            dead: pane.dead && !is_told_elsewhere,
+            exit_code: exit.code,
+            signal: exit.signal,
+            bell: pane.bell,
+            bell_count: bells,
+            output_preview: files.as_ref().map(tail).unwrap_or_default(),
+            run,
+            cursor_line: cursor.map(line_of),
+            cursor_row: cursor.map(|cursor| cursor.line),
+        }
+    }
+
+    /// What the session looks like, for somebody who asks. Nothing is told of it.
+    pub(super) async fn list_look(&self, place: &Place, seen: Option<TaskSession>) -> SessionLook {
+        let tmux = self.tmux(place);
+        let mut look = {
+            let mut book = self.0.book.lock().await;
+            self.session_look(place, seen.clone(), book.session(place), &HashMap::new(), &[])
+        };
+        let panes = seen.map(|seen| seen.panes).unwrap_or_default();
+        for task in &mut look.tasks {
+            let Some(pane) = panes.iter().find(|pane| Some(PaneId(pane.pane)) == task.pane_id) else { continue };
+            task.dead = pane.dead;
+            if task.run.is_none()
+                && let Ok(Some(shown)) = tmux.output(pane.pane, PREVIEW_LINES, false).await
+            {
+                let lines = agtmux_core::output::lines(&shown.screen);
+                let end = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+                let from = end.saturating_sub(PREVIEW_LINES as usize);
+                task.output_preview = lines[from..end].join("\n");
+            }
+        }
+        look
+    }
+}
+
+/// The panes of those who may ask something.
+fn may_ask(seen: Option<&TaskSession>, session: &Session) -> Vec<u32> {
+    let asks = |pane: &&SlotPane| {
+        let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
+        run.is_some_and(|run| run.quiet || matches!(run.stand, TaskStand::Asks(_)))
+    };
+    seen.map(|seen| seen.panes.iter().filter(asks).map(|pane| pane.pane).collect()).unwrap_or_default()
+}
+
+/// What was started while the look was taken is there, whatever the look shows.
+fn catch_up(look: &mut SessionLook, session: &Session, began: Timestamp) {
+    for row in session.begun.iter().filter(|row| row.launched_at >= began) {
+        look.tasks.retain(|task| task.window_id != row.window);
+        look.exists = true;
+        look.server = Some(row.generation);
+        look.tasks.push(TaskLook {
+            window_id: row.window,
+            window_name: row.task.clone(),
+            pane_id: Some(row.pane),
+            pane_state_known: false,
+            current_command: None,
+            task_cwd: None,
+            dead: false,
+            exit_code: None,
+            signal: None,
+            bell: false,
+            bell_count: session.machine.bells(row.window),
+            output_preview: String::new(),
+            run: Some(row.run_id.clone()),
+            cursor_line: None,
+            cursor_row: None,
+        });
+    }
+}
+
+fn line_of(look: &CursorLook) -> String {
+    let rows: Vec<&str> = look.rows.iter().map(String::as_str).collect();
+    cursor_line(&rows, look.width, Cursor { x: look.x, y: look.y })
+}
+
+fn exit_of(pane: &SlotPane) -> Exit {
+    let signal = pane.dead_signal.and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0).map(Signal);
+    Exit { code: pane.dead_status.filter(|_| signal.is_none() && pane.dead), signal }
+}
+
+/// The pane that a task was launched in, if it is still there; else the first.
+fn primary<'a>(panes: &[&'a SlotPane], session: &Session) -> Option<&'a SlotPane> {
+    let window = panes.first()?.window;
+    let launched = session.run_in(WindowId(window)).map(|run| run.row.pane);
+    let looks: Vec<PaneLook> = panes
+        .iter()
+        .map(|pane| PaneLook { pane_id: PaneId(pane.pane), dead: pane.dead, exit: exit_of(pane) })
+        .collect();
+    let chosen = PaneLook::primary(&looks, launched)?.pane_id;
+    panes.iter().find(|pane| PaneId(pane.pane) == chosen).copied()
+}

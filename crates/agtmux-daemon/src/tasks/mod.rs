@@ -1,0 +1,136 @@
+//! Managed tasks: started in windows of sessions that are ours, and followed by what they leave behind.
+//!
+//! Beside each task there are two small processes of ours that need no daemon: one watches over the program and writes down how
+//! it ended, one reads its output and counts. Both write files into one directory, which is watched here. What is found in them
+//! goes through the machine of its session, is stored in one transaction with what the machine remembers, and is told then: a
+//! daemon that was away finds everything when it comes back, and tells nothing twice.
+
+mod book;
+mod end;
+mod follow;
+mod launch;
+mod look;
+mod on_event;
+mod read;
+mod startup;
+mod titles;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::paths::Paths;
+use agtmux_core::task::TaskSession;
+use agtmux_tmux::{SlotKeeper, TmuxError, TmuxServer, default_socket};
+use tokio::sync::{Mutex, Notify};
+
+use crate::actions::Actions;
+use crate::clock::Clock;
+use crate::engine::EngineHandle;
+use crate::observe::Discovery;
+use crate::store::{MachineRow, RunRow, Store};
+use book::Book;
+use on_event::OnEvent;
+
+/// Everything that has to do with tasks.
+#[derive(Clone)]
+pub(crate) struct Tasks(Arc<Inner>);
+
+struct Inner {
+    engine: EngineHandle,
+    discovery: Discovery,
+    actions: Actions,
+    store: Arc<Store>,
+    clock: Clock,
+    dir: PathBuf,
+    owner: String,
+    /// The program that is started in panes, if there is one.
+    program: PathBuf,
+    book: Mutex<Book>,
+    /// Something is to be looked at, and not because a file tells.
+    nudge: Notify,
+    /// One session is changed by one at a time.
+    turns: crate::actions::Locks,
+    on_event: OnEvent,
+}
+
+/// One session of one server.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Place {
+    socket: String,
+    session: TaskSession,
+}
+
+impl Tasks {
+    pub(crate) fn start(
+        engine: EngineHandle,
+        discovery: Discovery,
+        actions: Actions,
+        store: Arc<Store>,
+        clock: Clock,
+        paths: &Paths,
+        remembered: (Vec<RunRow>, Vec<MachineRow>),
+    ) -> Self {
+        let dir = paths.tasks_dir();
+        let program = std::env::current_exe().unwrap_or_default().with_file_name("agtmux");
+        let on_event = OnEvent::start(&discovery.config().tasks.on_event);
+        let book = Mutex::new(Book::of(remembered, &dir));
+        let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
+        let owner = paths.task_owner();
+        let inner =
+            Inner { engine, discovery, actions, store, clock, dir, owner, program, book, nudge, turns, on_event };
+        let tasks = Self(Arc::new(inner));
+        // Before anybody can start one: what is there now was begun by a daemon before this one.
+        let begun = tasks.files_in_dir();
+        tokio::spawn(tasks.clone().follow(begun));
+        tasks
+    }
+
+    fn place(&self, session: &str, socket: Option<&String>) -> Result<Place, ApiError> {
+        let bad = |message: String| {
+            ApiError::new(ErrorCode::BadRequest, message)
+                .with_hint("agtmux task session-name prints one; --session or AGTMUX_SESSION says which is meant")
+        };
+        let session: TaskSession = session.parse().map_err(|error| bad(format!("{error}")))?;
+        let socket = match socket {
+            Some(socket) if PathBuf::from(socket).is_absolute() => socket.clone(),
+            Some(socket) => return Err(bad(format!("'{socket}' is no absolute path of a tmux socket"))),
+            None => default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()).display().to_string(),
+        };
+        Ok(Place { socket, session })
+    }
+
+    fn tmux(&self, place: &Place) -> TmuxServer {
+        let config = self.0.discovery.config();
+        TmuxServer::new(&config.tmux.program, &place.socket, config.tmux_bridge.subprocess_timeout.0)
+    }
+
+    /// Ours is what this agtmux of this user has made: a name is no proof.
+    fn is_ours(&self, keeper: &SlotKeeper) -> bool {
+        keeper.owner == self.0.owner
+    }
+}
+
+/// How long a reader gets to come to the end of what a task wrote before it ended.
+const READER_WITHIN: Duration = Duration::from_millis(500);
+
+fn tmux_failed(error: &TmuxError) -> ApiError {
+    let code = match error {
+        TmuxError::NotInstalled(_) => ErrorCode::TmuxNotInstalled,
+        TmuxError::Timeout(_) => ErrorCode::Timeout,
+        _ => ErrorCode::SubprocessFailed,
+    };
+    ApiError::new(code, error.to_string()).with_hint("agtmux daemon status")
+}
+
+fn no_session(place: &Place) -> ApiError {
+    ApiError::new(ErrorCode::RefNotFound, format!("there is no session '{}'", place.session))
+        .with_hint("agtmux task run NAME 'COMMAND' makes it")
+}
+
+fn not_ours(place: &Place) -> ApiError {
+    let message =
+        format!("the session '{}' was not made by this agtmux, so its windows are not touched", place.session);
+    ApiError::new(ErrorCode::Precondition, message).with_hint("choose another name with --session")
+}

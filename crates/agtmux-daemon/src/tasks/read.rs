@@ -1,0 +1,105 @@
+//! What can be read of tasks, and what is typed into them.
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::task_files::{RunFiles, read_log};
+use agtmux_api::wire::{
+    ActionOutcome, Guards, Profile, SendAction, SendReport, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList,
+    TaskLogs, TaskLogsQuery, TaskPlace,
+};
+use agtmux_core::ids::{PaneId, TargetName, WindowId};
+use agtmux_core::refs::Ref;
+use agtmux_core::task::RunId;
+
+use super::{Tasks, tmux_failed};
+use crate::actions::Asker;
+use crate::observe::server_name;
+use crate::store::tasks as stored;
+
+/// Where nobody says how many lines, all that are kept; this is how many a pane is asked for that keeps no log.
+const HISTORY: u32 = 2000;
+
+impl Tasks {
+    pub(crate) async fn list(&self, asked: &TaskPlace) -> Result<TaskList, ApiError> {
+        let place = self.place(&asked.session, asked.socket.as_ref())?;
+        let seen = self.tmux(&place).task_session(place.session.as_str()).await;
+        let seen = seen.map_err(|error| tmux_failed(&error))?;
+        Ok(self.list_look(&place, seen).await)
+    }
+
+    pub(crate) async fn logs(&self, asked: &TaskLogsQuery) -> Result<TaskLogs, ApiError> {
+        let place = self.place(&asked.session, asked.socket.as_ref())?;
+        let tmux = self.tmux(&place);
+        let (_, slot) = self.find(&tmux, &place, &asked.task).await?;
+        let run: Option<RunId> = slot.run.as_ref().and_then(|run| run.parse().ok());
+        let log = run.as_ref().map(|run| RunFiles::of(&self.0.dir, run.as_str()).log()).filter(|log| log.exists());
+        let mut lines = match &log {
+            Some(log) => {
+                let unreadable = |error: std::io::Error| {
+                    ApiError::new(ErrorCode::Internal, format!("its log cannot be read: {error}"))
+                };
+                agtmux_core::output::lines(&read_log(log, u64::MAX).map_err(unreadable)?)
+            }
+            None => {
+                let shown = tmux.output(slot.pane, asked.lines.unwrap_or(HISTORY), false).await;
+                let shown = shown.map_err(|error| tmux_failed(&error))?;
+                agtmux_core::output::lines(&shown.map(|shown| shown.screen).unwrap_or_default())
+            }
+        };
+        let most = asked.lines.map_or(usize::MAX, |lines| lines as usize);
+        let from = lines.len().saturating_sub(most);
+        Ok(TaskLogs {
+            session: place.session.to_string(),
+            task: slot.window_name,
+            window_id: WindowId(slot.window),
+            run_id: run.map(String::from),
+            lines: lines.split_off(from),
+            log: log.map(|log| log.display().to_string()),
+            dead: slot.dead,
+        })
+    }
+
+    /// By the one sender, with all its guards.
+    pub(crate) async fn input(
+        &self,
+        action: TaskInputAction,
+        asker: Asker,
+    ) -> Result<ActionOutcome<SendReport>, ApiError> {
+        let place = self.place(&action.session, action.socket.as_ref())?;
+        let (_, slot) = self.find(&self.tmux(&place), &place, &action.task).await?;
+        let reference = Ref::Place {
+            target: TargetName::LOCAL.into(),
+            server: Some(server_name(std::path::Path::new(&place.socket)).to_string()),
+            session: place.session.to_string(),
+            window: WindowId(slot.window),
+            pane: PaneId(slot.pane),
+        };
+        let guards = Guards { r#ref: reference.to_string(), client: action.client, ..Guards::default() };
+        let send = SendAction {
+            guards,
+            text: Some(action.text),
+            keys: Vec::new(),
+            no_enter: action.no_enter,
+            profile: Some(Profile::Shell),
+        };
+        self.0.actions.send(send, asker).await
+    }
+
+    pub(crate) async fn events(&self, query: TaskEventsQuery) -> Result<TaskEvents, ApiError> {
+        let (path, now) = (self.0.store.path().to_owned(), self.0.clock.now());
+        let read = tokio::task::spawn_blocking(move || {
+            let items = stored::events(&path, &query)?;
+            let last = items.last().map(|event| event.seq).or(query.after);
+            let seq = match last {
+                Some(seq) => seq,
+                None => stored::last_seq(&path)?,
+            };
+            Ok::<_, rusqlite::Error>((items, seq))
+        });
+        let Ok(Ok((items, seq))) = read.await else {
+            let error = ApiError::new(ErrorCode::Internal, "the events of tasks cannot be read");
+            return Err(error.with_hint("agtmux daemon logs"));
+        };
+        Ok(TaskEvents { schema_version: SCHEMA_VERSION, seq, generated_at: now, items })
+    }
+}

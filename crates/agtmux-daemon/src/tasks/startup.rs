@@ -1,0 +1,130 @@
+//! When a harness session begins: what earlier ones of the same project have left is cleaned up or named.
+
+use std::path::{Path, PathBuf};
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{LeftSession, TaskStartup, TaskStartupReport};
+use agtmux_core::task::{
+    Delivery, Ending, Fate, FoundSession, Keeper, TaskSession as SessionName, project_slug, removed, still_active,
+};
+use agtmux_tmux::{TaskSession, TmuxServer};
+
+use super::titles::title_of;
+use super::{Place, Tasks, tmux_failed};
+use crate::actions::Asker;
+
+impl Tasks {
+    pub(crate) async fn startup(&self, asked: TaskStartup, asker: &Asker) -> Result<TaskStartupReport, ApiError> {
+        let place = self.place(&asked.session, asked.socket.as_ref())?;
+        if !Path::new(&asked.project).is_absolute() {
+            let message = format!("'{}' is no absolute path of a project", asked.project.escape_debug());
+            return Err(
+                ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux task startup --project \"$PWD\"")
+            );
+        }
+        let tmux = self.tmux(&place);
+        self.keep(&tmux, &place, asker).await;
+        let asking = Keeper { owner: self.0.owner.clone(), project: asked.project.clone() };
+        let found = tmux.task_sessions().await.map_err(|error| tmux_failed(&error))?;
+        let mut report = TaskStartupReport {
+            removed: Vec::new(),
+            active: Vec::new(),
+            notices: Vec::new(),
+            delivery: Delivery::STARTUP,
+        };
+        for seen in found.into_iter().filter(|seen| seen.name != place.session.as_str()) {
+            let Ok(session) = seen.name.parse() else { continue };
+            let left = Place { socket: place.socket.clone(), session };
+            self.judge(&tmux, left, &asking, &place.session, &mut report).await?;
+        }
+        report.notices.extend(removed(&report.removed));
+        report.notices.extend(report.active.iter().map(|active| active.notice.clone()));
+        Ok(report)
+    }
+
+    /// The session that asks is that of a living program again, if it was left by one before.
+    async fn keep(&self, tmux: &TmuxServer, place: &Place, asker: &Asker) {
+        let Ok(Some(own)) = tmux.task_session(place.session.as_str()).await else { return };
+        let process = self.keeper_process(asker);
+        if self.is_ours(&own.keeper) && !process.is_empty() && process != own.keeper.process {
+            let kept = tmux.keep_task_session((own.server_pid, own.server_start), own.session, &process).await;
+            if let Err(error) = kept {
+                tracing::warn!(%error, session = %place.session, "it could not be written down who keeps the tasks");
+            }
+        }
+    }
+
+    async fn judge(
+        &self,
+        tmux: &TmuxServer,
+        left: Place,
+        asking: &Keeper,
+        asking_session: &SessionName,
+        report: &mut TaskStartupReport,
+    ) -> Result<(), ApiError> {
+        // Nobody starts anything in it between the look and its end.
+        let _turn = self.turn(&left).await;
+        let seen = tmux.task_session(left.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let Some(seen) = seen else { return Ok(()) };
+        let look = self.list_look(&left, Some(seen.clone())).await;
+        let keeper = Keeper { owner: seen.keeper.owner.clone(), project: seen.keeper.project.clone() };
+        let found = FoundSession {
+            name: left.session.as_str(),
+            keeper: &keeper,
+            keeper_lives: self.keeper_lives(&seen),
+            tasks: &look.tasks,
+        };
+        match found.fate(asking, asking_session) {
+            Fate::Left => {}
+            Fate::Removed => {
+                self.remove_session(tmux, &left, &seen).await?;
+                report.removed.push(left.session.to_string());
+            }
+            Fate::Reported(tasks) => report.active.push(left_session(&left, &keeper, tasks)),
+        }
+        Ok(())
+    }
+
+    async fn remove_session(&self, tmux: &TmuxServer, left: &Place, seen: &TaskSession) -> Result<(), ApiError> {
+        self.take_away(left, Ending::KillAll).await;
+        let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
+        killed.map_err(|error| tmux_failed(&error))?;
+        self.forget_logs(seen.panes.iter());
+        self.look_soon(left).await;
+        Ok(())
+    }
+
+    /// None where nobody has written down who it was.
+    fn keeper_lives(&self, seen: &TaskSession) -> Option<bool> {
+        let (pid, start) = seen.keeper.process.split_once('.')?;
+        let (pid, start): (u32, u64) = (pid.parse().ok()?, start.parse().ok()?);
+        Some(self.0.discovery.processes().start_time(pid) == Some(start))
+    }
+}
+
+fn left_session(left: &Place, keeper: &Keeper, tasks: Vec<String>) -> LeftSession {
+    let session_id = session_id(&left.session, &keeper.project);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let title = session_id.as_ref().zip(home).and_then(|(id, home)| title_of(&home, id));
+    let notice = still_active(left.session.as_str(), &tasks, title.as_deref());
+    LeftSession { session: left.session.to_string(), session_id, tasks, title, notice }
+}
+
+/// The harness's own id, which the name of the session ends with. The project is known, so it is known where that begins.
+fn session_id(session: &SessionName, project: &str) -> Option<String> {
+    let slug = project_slug(Path::new(project)).ok()?;
+    session.as_str().strip_prefix(&format!("pi-{slug}-")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_is_what_follows_the_project() {
+        let id = |name: &str, project: &str| session_id(&name.parse().expect("a name"), project);
+        assert_eq!(id("pi-foo-bar-1-2", "/w/foo-bar").as_deref(), Some("1-2"));
+        assert_eq!(id("pi-foo-bar-1-2", "/w/Foo.Bar").as_deref(), Some("1-2"));
+        assert_eq!(id("mine", "/w/foo"), None);
+    }
+}

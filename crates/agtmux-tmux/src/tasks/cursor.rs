@@ -1,0 +1,63 @@
+use crate::command::{Command, Framing};
+
+/// Where the cursor of a pane stands, and what the pane shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CursorLook {
+    pub pane: u32,
+    pub x: usize,
+    pub y: usize,
+    pub width: usize,
+    /// Which line the cursor is on, counted from the beginning of the pane's history.
+    pub line: u64,
+    /// As they are shown: those that were wrapped are several.
+    pub rows: Vec<String>,
+}
+
+const HEAD: char = 'h';
+const END: char = 'e';
+const FIELDS: [&str; 5] = ["#{pane_id}", "#{cursor_x}", "#{cursor_y}", "#{pane_width}", "#{history_size}"];
+
+pub(super) fn look(framing: &Framing, panes: &[u32]) -> Vec<Command> {
+    let one = |pane: &u32| {
+        [
+            Command::display(&framing.record(HEAD, &FIELDS), Some(*pane)),
+            Command::new("capture-pane").arg("-p").arg("-t").arg(format!("%{pane}")),
+            Command::display(&framing.record(END, &[]), Some(*pane)),
+        ]
+    };
+    panes.iter().flat_map(one).collect()
+}
+
+pub(super) fn looks(framing: &Framing, answer: &[u8]) -> Vec<CursorLook> {
+    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| one(&fields, body)).collect()
+}
+
+fn one(fields: &[&[u8]], body: &[u8]) -> Option<CursorLook> {
+    let texts: Vec<&str> = fields.iter().filter_map(|field| std::str::from_utf8(field).ok()).collect();
+    let [pane, x, y, width, history] = texts[..] else { return None };
+    let body = String::from_utf8_lossy(body.strip_prefix(b"\n").unwrap_or(body)).into_owned();
+    let y = y.parse::<usize>().ok()?;
+    Some(CursorLook {
+        pane: pane.strip_prefix('%')?.parse().ok()?,
+        x: x.parse().ok()?,
+        y,
+        width: width.parse().ok()?,
+        line: history.parse::<u64>().ok()? + y as u64,
+        rows: body.split('\n').map(ToOwned::to_owned).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_comes_with_the_rows() {
+        let framing = Framing::fixed("W");
+        let head = framing.record(HEAD, &["%3", "8", "1", "80", "40"]);
+        let answer = format!("{head}\nfirst\nGo on? [y/N]\n\n{}\n", framing.record(END, &[]));
+        let found = looks(&framing, answer.as_bytes()).pop().expect("one");
+        assert_eq!((found.pane, found.x, found.y, found.width, found.line), (3, 8, 1, 80, 41));
+        assert_eq!(found.rows[..2], ["first", "Go on? [y/N]"]);
+    }
+}

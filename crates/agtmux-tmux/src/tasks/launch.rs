@@ -1,0 +1,174 @@
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use crate::command::{Command, Framing};
+use crate::tap::{shell, unexpanded};
+
+/// A window waits this long for its program; if nobody starts one, it is gone by itself.
+const WAITING: [&str; 2] = ["sleep", "30"];
+
+/// Beside the hooks that the daemon has, and apart from the user's.
+const BELL_HOOK: &str = "alert-bell[4243]";
+
+/// What is started where.
+#[derive(Debug, Clone)]
+pub struct Launch<'a> {
+    pub server_pid: u32,
+    pub server_start: i64,
+    pub session: u32,
+    pub session_name: &'a str,
+    pub window: u32,
+    pub pane: u32,
+    pub run: &'a str,
+    pub command: &'a str,
+    pub cwd: &'a str,
+    /// The program that the session is kept for.
+    pub keeper: &'a str,
+    /// Watches over the program, and is the pane's own process.
+    pub program: &'a [OsString],
+    /// Reads what the pane writes.
+    pub reader: &'a [OsString],
+}
+
+/// Where it runs now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launched {
+    pub window: u32,
+    pub pane: u32,
+    pub pane_pid: u32,
+}
+
+const DONE: char = 'd';
+
+pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec<Command> {
+    let new = Command::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
+    let new = new.arg("-x").arg("200").arg("-y").arg("50");
+    let option =
+        |name: &str, value: &str| Command::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value);
+    vec![
+        WAITING.iter().fold(new, Command::arg),
+        // Whoever looks now does not take it for a task.
+        Command::new("set-option").arg("-w").arg("-t").arg(format!("={session}:")).arg(RUN).arg(NO_RUN_YET),
+        option(OWNER, &keeper.owner),
+        option(PROJECT, &keeper.project),
+        option(PROCESS, &keeper.process),
+    ]
+}
+
+pub(super) fn new_window(session: &str, task: &str) -> Command {
+    let new = Command::new("new-window").arg("-d").arg("-t").arg(format!("={session}:")).arg("-n").arg(task);
+    WAITING.iter().fold(new, Command::arg)
+}
+
+/// True on that server, up to the second before this one.
+pub(super) fn is_server(pid: u32, start: i64, until: u64) -> String {
+    let that = format!("#{{&&:#{{==:#{{pid}},{pid}}},#{{==:#{{start_time}},{start}}}}}");
+    format!("#{{&&:{that},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
+}
+
+pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
+    let (window, pane) = (format!("@{}", launch.window), format!("%{}", launch.pane));
+    let option = |name: &str, value: &OsStr| {
+        Command::new("set-option").literal("-w").literal("-t").literal(&window).literal(name).literal(value)
+    };
+    let text = |name: &str, value: &str| option(name, OsStr::new(value));
+    let told = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
+    let commands = [
+        text("remain-on-exit", "on"),
+        text("automatic-rename", "off"),
+        text("allow-rename", "off"),
+        text(COMMAND, launch.command),
+        text(CWD, launch.cwd),
+        text(RUN, launch.run),
+        keep_for(launch.session, launch.keeper),
+        bell_hook(launch.session),
+        respawn(&pane, launch),
+        pipe(&pane, launch.reader),
+        Command::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
+    ];
+    let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
+    let that =
+        format!("#{{&&:#{{==:#{{pid}},{}}},#{{==:#{{start_time}},{}}}}}", launch.server_pid, launch.server_start);
+    // The window may have gone, and its number with a new server to another one.
+    let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
+    Command::new("if-shell")
+        .arg("-F")
+        .arg("-t")
+        .arg(&pane)
+        .arg(is_it)
+        .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
+}
+
+/// Whoever starts something keeps the session.
+fn keep_for(session: u32, keeper: &str) -> Command {
+    Command::new("set-option").literal("-t").literal(format!("${session}:")).literal(PROCESS).literal(keeper)
+}
+
+/// Counts what rings where the pipe is somebody else's.
+fn bell_hook(session: u32) -> Command {
+    let count = format!("set-option -wF {BELLS} '#{{e|+:0#{{{BELLS}}},1}}'");
+    Command::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)
+}
+
+fn respawn(pane: &str, launch: &Launch<'_>) -> Command {
+    let respawn = Command::new("respawn-pane").literal("-k").literal("-t").literal(pane);
+    let respawn = ["PI_TMUX_SESSION", "AGTMUX_SESSION"]
+        .iter()
+        .fold(respawn, |command, name| command.literal("-e").literal(format!("{name}={}", launch.session_name)));
+    launch.program.iter().fold(respawn, Command::literal)
+}
+
+/// With -I tmux notices when the reader ends. Nothing can come back on it: the reader's output goes nowhere.
+fn pipe(pane: &str, reader: &[OsString]) -> Command {
+    let line = OsString::from_vec(unexpanded(&shell(reader)));
+    Command::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)
+}
+
+pub(super) fn launched(framing: &Framing, answer: &[u8]) -> Option<Launched> {
+    let records = framing.records(DONE, answer);
+    let texts: Vec<&str> = records.first()?.iter().filter_map(|field| std::str::from_utf8(field).ok()).collect();
+    let [window, pane, pid] = texts[..] else { return None };
+    let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse().ok();
+    Some(Launched { window: id(window, '@')?, pane: id(pane, '%')?, pane_pid: pid.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_in_a_command_stays_in_its_place() {
+        let (program, reader) = (["/a b/agtmux".into(), "x".into()], ["/r".into(), "50%#{x}".into()]);
+        let launch_of = Launch {
+            server_pid: 9,
+            server_start: 100,
+            session: 1,
+            session_name: "pi-x-1",
+            window: 3,
+            pane: 4,
+            run: "r1",
+            command: "it's; kill-server #(x)",
+            cwd: "/p;",
+            keeper: "5.6",
+            program: &program,
+            reader: &reader,
+        };
+        let command = launch(&Framing::fixed("W"), &launch_of);
+        let words: Vec<String> = command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let line = &words[5];
+        assert!(line.contains(r"'@pi_task_command' 'it'\''s; kill-server #(x)' ; "), "{line}");
+        assert!(line.contains("'@pi_task_cwd' '/p;' ; "), "{line}");
+        assert!(line.contains("'respawn-pane' '-k' '-t' '%4' '-e' 'PI_TMUX_SESSION=pi-x-1'"), "{line}");
+        assert!(line.contains(r"50%%##{x}"), "{line}");
+        assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);
+    }
+
+    #[test]
+    fn an_answer_without_the_ids_is_no_success() {
+        let framing = Framing::fixed("W");
+        assert_eq!(launched(&framing, b""), None);
+        let answer = framing.record(DONE, &["@3", "%4", "55"]);
+        assert_eq!(launched(&framing, answer.as_bytes()), Some(Launched { window: 3, pane: 4, pane_pid: 55 }));
+    }
+}

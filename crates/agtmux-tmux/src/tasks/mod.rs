@@ -1,0 +1,177 @@
+//! Sessions that are ours, and the windows in them in which tasks run.
+//!
+//! A name is matched exactly (`=name`), and only to find the session; whatever is done is done to ids of one life of one server,
+//! in the same step in which the server checks that it is still that one.
+
+mod cursor;
+mod launch;
+mod read;
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use crate::command::{Command, Framing};
+use crate::input::given_up;
+use crate::server::{TmuxError, TmuxServer};
+use crate::sockets::SocketDir;
+
+pub use cursor::CursorLook;
+pub use launch::{Launch, Launched};
+pub use read::{SlotPane, TaskSession};
+
+/// What is stored with a session: whose it is. A name is no proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotKeeper {
+    /// Which user's which agtmux.
+    pub owner: String,
+    pub project: String,
+    /// The program that the session was made for.
+    pub process: String,
+}
+
+pub(crate) const OWNER: &str = "@agtmux_owner";
+pub(crate) const PROJECT: &str = "@agtmux_project";
+pub(crate) const PROCESS: &str = "@agtmux_owner_pid";
+pub(crate) const RUN: &str = "@agtmux_run";
+/// In the place of a run: the window was made for one that is not started yet.
+pub(crate) const NO_RUN_YET: &str = ".";
+pub(crate) const COMMAND: &str = "@pi_task_command";
+pub(crate) const CWD: &str = "@pi_task_cwd";
+pub(crate) const BELLS: &str = "@pi_bell_count";
+
+/// Why a task was not started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    #[error("its window is gone, or another tmux server has taken the place of its own")]
+    Gone,
+    #[error(transparent)]
+    Tmux(#[from] TmuxError),
+}
+
+/// Where `tmux` without further words finds its server.
+pub fn default_socket(tmpdir: Option<&OsStr>) -> PathBuf {
+    SocketDir::below(tmpdir).path().join("default")
+}
+
+/// A word that a shell reads as just this word.
+pub fn quoted_for_shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+impl TmuxServer {
+    /// The session of this name with all its panes, or none where there is no such session, or no server.
+    pub async fn task_session(&self, name: &str) -> Result<Option<TaskSession>, TmuxError> {
+        let framing = Framing::fresh();
+        match self.run(&[read::list(&framing, Some(name))]).await {
+            // Whatever tmux takes the name for, it is that session or none.
+            Ok(answer) => Ok(read::sessions(&framing, &answer).into_iter().find(|session| session.name == name)),
+            Err(error) => absent(error).map(|()| None),
+        }
+    }
+
+    /// Every session that some agtmux has made.
+    pub async fn task_sessions(&self) -> Result<Vec<TaskSession>, TmuxError> {
+        let framing = Framing::fresh();
+        match self.run(&[read::list(&framing, None)]).await {
+            Ok(answer) => {
+                let all = read::sessions(&framing, &answer);
+                Ok(all.into_iter().filter(|session| !session.keeper.owner.is_empty()).collect())
+            }
+            Err(error) => absent(error).map(|()| Vec::new()),
+        }
+    }
+
+    /// Makes the session with a first window that waits for its program, and the server where there is none.
+    pub async fn make_task_session(&self, session: &str, task: &str, keeper: &SlotKeeper) -> Result<(), TmuxError> {
+        self.run_starting(&launch::new_session(session, task, keeper)).await.map(drop)
+    }
+
+    /// Writes down for which process a session is kept from now on.
+    pub async fn keep_task_session(&self, server: (u32, i64), session: u32, process: &str) -> Result<(), TmuxError> {
+        let set = Command::new("set-option").arg("-t").arg(format!("${session}")).arg(PROCESS).arg(process);
+        self.run(&[self.on_that_server(server, &set)]).await.map(drop)
+    }
+
+    /// Makes one more window that waits for its program, behind the others.
+    pub async fn make_task_window(&self, session: &str, task: &str) -> Result<(), TmuxError> {
+        self.run(&[launch::new_window(session, task)]).await.map(drop)
+    }
+
+    /// Starts a program in a window of ours in place of what runs there. Its output is piped from its first byte on: the pipe
+    /// is opened before the server reads again.
+    pub async fn launch(&self, launch: &Launch<'_>) -> Result<Launched, LaunchError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&[launch::launch(&framing, launch)]).await?;
+        launch::launched(&framing, &answer).ok_or(LaunchError::Gone)
+    }
+
+    /// Where the cursors of some panes stand. Panes that are gone are missing, and may be the reason why others are.
+    pub async fn cursor_looks(&self, panes: &[u32]) -> Result<Vec<CursorLook>, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&cursor::look(&framing, panes)).await?;
+        Ok(cursor::looks(&framing, &answer))
+    }
+
+    /// Kills windows, if that server still lives. Those that are gone are none.
+    pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
+        for window in windows {
+            let kill = Command::new("kill-window").arg("-t").arg(format!("@{window}"));
+            match self.run(&[self.on_that_server(server, &kill)]).await {
+                Err(TmuxError::Failed(said)) if is_missing(&said) => {}
+                done => drop(done?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills a session by its id, if that server still lives.
+    pub async fn kill_session(&self, server: (u32, i64), session: u32) -> Result<(), TmuxError> {
+        let kill = Command::new("kill-session").arg("-t").arg(format!("${session}"));
+        match self.run(&[self.on_that_server(server, &kill)]).await {
+            Err(TmuxError::Failed(said)) if is_missing(&said) => Ok(()),
+            done => done.map(drop),
+        }
+    }
+
+    fn on_that_server(&self, (pid, start): (u32, i64), command: &Command) -> Command {
+        let until = given_up(std::time::SystemTime::now(), self.patience());
+        let is_it = launch::is_server(pid, start, until);
+        Command::new("if-shell").arg("-F").arg(is_it).arg(command.line())
+    }
+}
+
+/// That there is no such session is an answer; that the server cannot be read is none.
+fn absent(error: TmuxError) -> Result<(), TmuxError> {
+    match error {
+        TmuxError::NoServer => Ok(()),
+        TmuxError::Failed(said) if is_missing(&said) => Ok(()),
+        error => Err(error),
+    }
+}
+
+fn is_missing(said: &str) -> bool {
+    said.contains("can't find") || said.contains("no current target") || said.contains("no such")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_only_where_they_need_it() {
+        assert_eq!(quoted_for_shell("a-b_c.d/e=f"), "a-b_c.d/e=f");
+        assert_eq!(quoted_for_shell("it's $x"), r"'it'\''s $x'");
+        assert_eq!(quoted_for_shell(""), "''");
+    }
+
+    #[test]
+    fn a_missing_session_is_no_fault_and_a_server_that_fails_is() {
+        assert_eq!(absent(TmuxError::Failed("can't find session: x".into())), Ok(()));
+        assert_eq!(absent(TmuxError::NoServer), Ok(()));
+        assert!(absent(TmuxError::Failed("server is on fire".into())).is_err());
+    }
+}

@@ -1,0 +1,159 @@
+use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use crate::command::{Command, Framing};
+
+/// A session that tasks may run in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskSession {
+    pub server_pid: u32,
+    pub server_start: i64,
+    pub session: u32,
+    pub name: String,
+    pub keeper: SlotKeeper,
+    /// In tmux's order: windows by index, the panes of each by theirs.
+    pub panes: Vec<SlotPane>,
+}
+
+/// One pane of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotPane {
+    pub window: u32,
+    pub window_name: String,
+    pub pane: u32,
+    pub pane_pid: u32,
+    pub dead: bool,
+    pub dead_status: Option<i32>,
+    pub dead_signal: Option<i32>,
+    pub bell: bool,
+    /// As tmux's hook has counted, which takes several in one write for one.
+    pub bells: u64,
+    /// What runs there by our own words, if we have started it.
+    pub run: Option<String>,
+    /// It was made for one that is not started yet.
+    pub waits: bool,
+    pub task_command: Option<String>,
+    pub task_cwd: Option<String>,
+    pub current_command: String,
+    pub title: String,
+}
+
+const PANE: char = 'p';
+
+const FIELDS: [&str; 18] = [
+    "#{pid}",
+    "#{start_time}",
+    "#{session_id}",
+    "#{window_id}",
+    "#{pane_id}",
+    "#{pane_pid}",
+    "#{pane_dead}",
+    "#{pane_dead_status}",
+    "#{pane_dead_signal}",
+    "#{window_bell_flag}",
+    "#{session_name}",
+    "#{window_name}",
+    "#{pane_current_command}",
+    "#{pane_title}",
+    OWNER,
+    PROJECT,
+    PROCESS,
+    RUN,
+];
+
+pub(super) fn list(framing: &Framing, session: Option<&str>) -> Command {
+    let option = |name: &str| format!("#{{{name}}}");
+    let options = [option(COMMAND), option(CWD), option(BELLS)];
+    let fields: Vec<String> = FIELDS.iter().map(|f| if f.starts_with('@') { option(f) } else { (*f).into() }).collect();
+    let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
+    let command = Command::new("list-panes");
+    let command = match session {
+        // Without the colon it would be the name of a window first, and then the beginning of a session's.
+        Some(name) => command.arg("-s").arg("-t").arg(format!("={name}:")),
+        None => command.arg("-a"),
+    };
+    command.arg("-F").arg(framing.record(PANE, &all))
+}
+
+/// The sessions of an answer. One that shares windows with another is listed by itself.
+pub(super) fn sessions(framing: &Framing, answer: &[u8]) -> Vec<TaskSession> {
+    let mut sessions: Vec<TaskSession> = Vec::new();
+    for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| row(fields)) {
+        match sessions.iter_mut().find(|known| known.session == empty.session) {
+            Some(known) => known.panes.push(pane),
+            None => sessions.push(TaskSession { panes: vec![pane], ..empty }),
+        }
+    }
+    sessions
+}
+
+fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
+    let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, session_name, rest @ ..] = &texts[..]
+    else {
+        return None;
+    };
+    let [window_name, current_command, title, owner, project, process, run, command, cwd, bells] = rest else {
+        return None;
+    };
+    let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
+    let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let keeper = SlotKeeper { owner: owner.clone(), project: project.clone(), process: process.clone() };
+    let session = TaskSession {
+        server_pid: pid.parse().ok()?,
+        server_start: start.parse().ok()?,
+        session: id(session, '$')?,
+        name: session_name.clone(),
+        keeper,
+        panes: Vec::new(),
+    };
+    let pane = SlotPane {
+        window: id(window, '@')?,
+        window_name: window_name.clone(),
+        pane: id(pane, '%')?,
+        pane_pid: pane_pid.parse().ok()?,
+        dead: dead == "1",
+        dead_status: status.parse().ok(),
+        dead_signal: signal.parse().ok(),
+        bell: bell == "1",
+        bells: bells.parse().unwrap_or(0),
+        run: given(run).filter(|run| run != NO_RUN_YET),
+        waits: run == NO_RUN_YET,
+        task_command: given(command),
+        task_cwd: given(cwd),
+        current_command: current_command.clone(),
+        title: title.clone(),
+    };
+    Some((session, pane))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
+        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "pi-x-1"];
+        all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3"]);
+        all
+    }
+
+    #[test]
+    fn panes_come_by_their_sessions() {
+        let framing = Framing::fixed("W");
+        let rows = [fields("$0", "%1", "a\n%9 b"), fields("$0", "%2", "b"), fields("$4", "%1", "a")];
+        let answer: String = rows.iter().map(|row| framing.record(PANE, row) + "\n").collect();
+        let sessions = sessions(&framing, answer.as_bytes());
+        let ids: Vec<_> = sessions.iter().map(|s| (s.session, s.panes.len())).collect();
+        assert_eq!(ids, [(0, 2), (4, 1)]);
+        let pane = &sessions[0].panes[0];
+        assert_eq!((pane.dead, pane.dead_status, pane.dead_signal, pane.bells), (true, Some(7), None, 3));
+        assert_eq!((pane.window_name.as_str(), pane.task_command.as_deref()), ("a\n%9 b", Some("make\nall")));
+        assert_eq!(sessions[0].keeper.owner, "1000:a");
+    }
+
+    #[test]
+    fn a_row_that_is_not_whole_is_none() {
+        let framing = Framing::fixed("W");
+        let mut short = fields("$0", "%1", "a");
+        short.pop();
+        assert_eq!(sessions(&framing, framing.record(PANE, &short).as_bytes()), []);
+    }
+}

@@ -1,0 +1,49 @@
+//! How long it takes from the end of a task, or from its bell, to the line of `agtmux task events` that tells of it.
+//!
+//! Beside it a poller that looks every two seconds, as harnesses do that have no daemon, over the same tasks at the same time.
+
+mod poller;
+mod report;
+mod scene;
+
+use std::time::{Duration, Instant};
+
+use report::Report;
+use scene::Scene;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    // `cargo test --benches` runs this as a test: then it only has to work.
+    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let rounds = if quick { 2 } else { 60 };
+    let scene = Scene::open();
+    let mut report = Report::default();
+    for round in 0..rounds {
+        eprintln!("round {round}");
+        let task = scene.launch(&format!("rings-{round}"), "while :; do read -r line < fifo && printf '\\a'; done");
+        pause(round);
+        let start = Instant::now();
+        scene.write("go\n");
+        report.bells.push(scene.told(&task, "notify") - start);
+        report.bells_polled.push(scene.poller.rang(&task) - start);
+        scene.end(&task);
+
+        let task = scene.launch(&format!("ends-{round}"), "read -r line < fifo; exit 3");
+        pause(round + 1);
+        let start = Instant::now();
+        scene.write("go\n");
+        report.exits.push(scene.told(&task, "exited") - start);
+        report.exits_polled.push(scene.poller.dead(&task) - start);
+        scene.end(&task);
+    }
+    println!("{}", report.table());
+    if !quick {
+        report.write();
+    }
+}
+
+/// Different each time, so that no rhythm is met or missed by habit.
+fn pause(round: usize) {
+    let spread = (round as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    std::thread::sleep(Duration::from_millis(300 + spread % 2000));
+}

@@ -1,0 +1,189 @@
+//! `agtmux task events`: what happened to tasks, and what happens.
+
+use std::time::Duration;
+
+use agtmux_api::client::{ClientError, EventStream};
+use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery};
+use agtmux_core::sanitize;
+use agtmux_core::task::Conversation;
+use clap::Args;
+use jiff::tz::TimeZone;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::place::{PlaceArgs, socket};
+use crate::commands::watch::reader::Reader;
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::output;
+use crate::quit::Quit;
+
+const BACK_BY_ITSELF_WITHIN: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(100);
+const AHEAD: usize = 256;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each event is told once, also if the daemon is restarted meanwhile; --after SEQ goes on where one was."
+)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Of every session, also if one is named
+    #[arg(long)]
+    all: bool,
+    /// Go on as they happen
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what came after this event, by its seq
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+    /// The newest, so many at the most
+    #[arg(long, value_name = "N", default_value = "20")]
+    limit: u32,
+    /// Only what belongs into the conversation of an agent, in the form for it, a line of JSON each
+    #[arg(long, conflicts_with = "json")]
+    conversation: bool,
+    /// Print JSON; with --follow a line for each event
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: EventsArgs) -> Result<Exit, CliError> {
+    let daemon = Daemon::from_env()?;
+    let session = args.place.named().filter(|_| !args.all);
+    let query = TaskEventsQuery {
+        socket: session.as_ref().map(|_| socket().display().to_string()),
+        session,
+        after: args.after,
+        limit: Some(args.limit).filter(|_| args.after.is_none()),
+        ..TaskEventsQuery::default()
+    };
+    let mut printer = Printer::new(&args);
+    if args.follow {
+        return forward(daemon, query, &mut printer).await;
+    }
+    let answer = daemon.bytes("/v1/tasks/events", &query).await?;
+    if args.json {
+        output::line(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let events: TaskEvents = parse(&answer)?;
+    for event in &events.items {
+        printer.print(event)?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn forward(daemon: Daemon, query: TaskEventsQuery, printer: &mut Printer) -> Result<Exit, CliError> {
+    let (mut quit, mut reader) = (Quit::new()?, Reader::of_stdout());
+    let mut events = follow(daemon, query);
+    loop {
+        tokio::select! {
+            exit = quit.requested() => return Ok(exit),
+            () = reader.left() => return Ok(Exit::Ok),
+            signal = events.recv() => match signal {
+                Some(Signal::Event(event)) => printer.print(&event)?,
+                Some(Signal::Failed(error)) => return Err(error),
+                None => return Ok(Exit::Ok),
+            },
+        }
+    }
+}
+
+struct Printer {
+    json: bool,
+    conversation: bool,
+    zone: TimeZone,
+    /// Told by the event that follows.
+    held: Vec<TaskEvent>,
+}
+
+impl Printer {
+    fn new(args: &EventsArgs) -> Self {
+        Self { json: args.json, conversation: args.conversation, zone: TimeZone::system(), held: Vec::new() }
+    }
+
+    fn print(&mut self, event: &TaskEvent) -> Result<(), CliError> {
+        if self.json {
+            return output::line(json!(event).to_string().as_bytes());
+        }
+        if self.conversation {
+            self.held.push(event.clone());
+            if event.collapsed {
+                return Ok(());
+            }
+            let held = std::mem::take(&mut self.held);
+            return match Conversation::of(&held, session_id(&held).as_deref()) {
+                Some(message) => output::line(json!(message).to_string().as_bytes()),
+                None => Ok(()),
+            };
+        }
+        if event.collapsed {
+            return Ok(());
+        }
+        let at = event.at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
+        let mut lines = vec![format!("{at}  {}", sanitize::for_terminal(&event.message))];
+        lines.extend(event.recent_output.iter().map(|line| format!("            {}", sanitize::for_terminal(line))));
+        output::lines(&lines)
+    }
+}
+
+/// The harness's own id of the session that events are of.
+fn session_id(events: &[TaskEvent]) -> Option<String> {
+    let known = std::env::var("PI_SESSION_ID").ok();
+    events.first()?.session.session_id(known.as_deref()).map(str::to_owned)
+}
+
+pub(super) enum Signal {
+    Event(Box<TaskEvent>),
+    Failed(CliError),
+}
+
+/// Events as they come, also across restarts of the daemon.
+pub(super) fn follow(daemon: Daemon, query: TaskEventsQuery) -> mpsc::Receiver<Signal> {
+    let (signals, receiver) = mpsc::channel(AHEAD);
+    tokio::spawn(async move {
+        if let Err(error) = read(&daemon, query, &signals).await {
+            let _ = signals.send(Signal::Failed(error)).await;
+        }
+    });
+    receiver
+}
+
+async fn read(daemon: &Daemon, mut query: TaskEventsQuery, signals: &mpsc::Sender<Signal>) -> Result<(), CliError> {
+    query.limit = None;
+    if query.after.is_none() {
+        // Where one begins has to be known, or what happens while the daemon is away would be missed.
+        let now: TaskEvents =
+            daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
+        query.after = Some(now.seq);
+    }
+    loop {
+        let mut stream = open(daemon, &query).await?;
+        while let Ok(Some(event)) = stream.next_as::<TaskEvent>().await {
+            query.after = Some(event.seq);
+            if signals.send(Signal::Event(Box::new(event))).await.is_err() {
+                return Ok(());
+            }
+        }
+        sleep(PAUSE).await;
+        daemon.appears_by(Instant::now() + BACK_BY_ITSELF_WITHIN).await;
+    }
+}
+
+async fn open(daemon: &Daemon, query: &TaskEventsQuery) -> Result<EventStream, CliError> {
+    let path = "/v1/tasks/events/stream";
+    match daemon.client.stream(path, query).await {
+        Err(ClientError::NotRunning(_)) => daemon.autostart().await?,
+        Err(ClientError::Broken(_)) => {
+            sleep(PAUSE).await;
+            if !daemon.appears_by(Instant::now() + BACK_BY_ITSELF_WITHIN).await {
+                daemon.autostart().await?;
+            }
+        }
+        answer => return Ok(answer?),
+    }
+    Ok(daemon.client.stream(path, query).await?)
+}

@@ -1,0 +1,142 @@
+//! `agtmux task-exec SPEC`: what tmux starts in the pane of a task. The task is its child, has the terminal and gets the signals;
+//! how it ended is written down before anybody can miss it, whether a daemon runs or not.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use agtmux_api::task_files::{ExitRecord, RunFiles, RunSpec, end_mark};
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+
+use crate::commands::run::job::{End, Job};
+use crate::error::Exit;
+
+/// How long a terminal that takes nothing may hold us up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Of a session of Pi that started us: a task is not that session.
+const STALE: &str = "PI_SESSION";
+
+pub(super) fn run(spec: &Path) -> ExitCode {
+    let files = RunFiles::at(spec);
+    let spec = match files.read_spec() {
+        Ok(spec) => spec,
+        Err(error) => {
+            eprintln!("agtmux: the task cannot be started: '{}': {error}", spec.display());
+            return Exit::Failed.into();
+        }
+    };
+    match start(&spec) {
+        Ok(job) => {
+            let end = job.wait();
+            let hung_up = job.was_hung_up() || end == End::Killed(Signal::SIGHUP) || !has_terminal();
+            note(&files, &spec, record(end, hung_up));
+            job.end_like_it(end).unwrap_or(Exit::Failed).into()
+        }
+        Err(error) => {
+            eprintln!("agtmux: the task cannot be started in '{}': {error}", spec.cwd);
+            let code = Exit::NotExecutable;
+            note(&files, &spec, ExitRecord { code: Some(code as i32), signal: None, hung_up: false });
+            code.into()
+        }
+    }
+}
+
+fn start(spec: &RunSpec) -> std::io::Result<Job> {
+    std::env::set_current_dir(&spec.cwd)?;
+    let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
+    let words = [shell.unwrap_or_else(|| "/bin/sh".into()), "-c".into(), spec.command.clone().into()];
+    Job::start_with(&words, variables(std::env::vars_os(), spec))
+}
+
+fn variables(
+    ours: impl Iterator<Item = (OsString, OsString)>,
+    spec: &RunSpec,
+) -> impl Iterator<Item = (OsString, OsString)> {
+    let stale = |name: &OsString| name.as_encoded_bytes().starts_with(STALE.as_bytes());
+    let set = [
+        ("PI_TMUX_SESSION", spec.session.as_str()),
+        ("AGTMUX_SESSION", spec.session.as_str()),
+        ("AGTMUX_TASK", spec.task.as_str()),
+        ("AGTMUX_RUN_ID", spec.run_id.as_str()),
+        ("PWD", spec.cwd.as_str()),
+    ];
+    let set: Vec<(OsString, OsString)> = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let names: Vec<OsString> = set.iter().map(|(name, _)| name.clone()).collect();
+    ours.filter(move |(name, _)| !stale(name) && !names.contains(name)).chain(set)
+}
+
+fn record(end: End, hung_up: bool) -> ExitRecord {
+    match end {
+        End::Exited(code) => ExitRecord { code: Some(code), signal: None, hung_up },
+        End::Killed(signal) => ExitRecord { code: None, signal: Some(signal as i32), hung_up },
+    }
+}
+
+fn note(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
+    if let Err(error) = files.write_exit(&record) {
+        // tmux tells it, too; the daemon looks there as well.
+        eprintln!("agtmux: how the task ended cannot be written down: {error}");
+    }
+    mark_end(&end_mark(&spec.run_id));
+}
+
+/// One that was taken away is not there any more.
+fn has_terminal() -> bool {
+    OpenOptions::new().read(true).open("/dev/tty").is_ok()
+}
+
+/// After the last word of the task. A terminal that was stopped with Ctrl-S must not keep us here.
+fn mark_end(mark: &[u8]) {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let terminal = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty");
+    let Ok(terminal) = terminal else { return };
+    let until = Instant::now() + PATIENCE;
+    let mut rest = mark;
+    while !rest.is_empty() {
+        match rustix::io::write(&terminal, rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(rustix::io::Errno::AGAIN) => {
+                let left = until.saturating_duration_since(Instant::now());
+                let Ok(left) = Timespec::try_from(left) else { return };
+                let mut watched = [PollFd::new(&terminal, PollFlags::OUT)];
+                if !matches!(poll(&mut watched, Some(&left)), Ok(1..)) {
+                    return;
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_has_its_session_and_none_of_pis() {
+        let spec = RunSpec {
+            run_id: "r".into(),
+            socket: "/s".into(),
+            session: "pi-x-1".into(),
+            task: "build".into(),
+            command: "make".into(),
+            cwd: "/p".into(),
+            log_bytes: 1,
+        };
+        let ours = [("PI_SESSION_ID", "old"), ("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/")];
+        let ours = ours.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let all: Vec<_> = variables(ours.into_iter(), &spec).collect();
+        let value = |name: &str| all.iter().filter(|(n, _)| n == name).map(|(_, v)| v.clone()).collect::<Vec<_>>();
+        assert_eq!(value("PI_SESSION_ID"), Vec::<OsString>::new());
+        assert_eq!(value("PI_TMUX_SESSION"), ["pi-x-1"]);
+        assert_eq!(value("AGTMUX_SESSION"), ["pi-x-1"]);
+        assert_eq!((value("PATH"), value("PWD")), (vec!["/bin".into()], vec!["/p".into()]));
+    }
+}

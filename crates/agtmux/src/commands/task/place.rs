@@ -1,0 +1,40 @@
+//! Which session is meant, and on which tmux server.
+
+use std::path::PathBuf;
+
+use agtmux_api::wire::TaskPlace;
+use agtmux_tmux::{default_socket, socket_of_tmux_variable};
+use clap::Args;
+
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+
+#[derive(Debug, Args)]
+pub(super) struct PlaceArgs {
+    /// The tmux session that holds the tasks; else PI_TMUX_SESSION or AGTMUX_SESSION says so
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+}
+
+impl PlaceArgs {
+    pub(super) fn place(&self) -> Result<TaskPlace, CliError> {
+        let session = self.named().ok_or_else(|| {
+            let message = Message::new("no session is named")
+                .because("neither PI_TMUX_SESSION nor AGTMUX_SESSION is set, and there is no --session")
+                .hint("export AGTMUX_SESSION=$(agtmux task session-name \"$PWD\" main)");
+            CliError::new(Exit::Usage, message)
+        })?;
+        Ok(TaskPlace { session, socket: Some(socket().display().to_string()) })
+    }
+
+    pub(super) fn named(&self) -> Option<String> {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        self.session.clone().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
+    }
+}
+
+/// The server that one is in, or else the usual one.
+pub(super) fn socket() -> PathBuf {
+    let inside = std::env::var("TMUX").ok().and_then(|value| socket_of_tmux_variable(&value));
+    inside.unwrap_or_else(|| default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()))
+}

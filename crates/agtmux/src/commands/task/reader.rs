@@ -1,0 +1,173 @@
+//! `agtmux task-log SPEC`: what the output of a task is piped to. It keeps the newest of it, counts every bell, and notes when the
+//! task has fallen silent in the middle of a line. It lives and ends with the task, whether a daemon runs or not.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use agtmux_api::task_files::{BoundedLog, OutputStatus, RunFiles, StatusFile, end_mark};
+use agtmux_core::output::Bells;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Whoever asks something writes nothing for at least so long; for longer, where the line is ended.
+const QUIET: Duration = Duration::from_millis(150);
+const QUIET_AFTER_LINE: Duration = Duration::from_secs(1);
+
+pub(super) fn run(spec: &Path) {
+    // However it ends, there is nobody to tell.
+    let _ = read_all(&RunFiles::at(spec));
+}
+
+fn read_all(files: &RunFiles) -> io::Result<()> {
+    let spec = files.read_spec()?;
+    let log = BoundedLog::create(&files.log(), spec.log_bytes);
+    let status = StatusFile::create(&files.output())?;
+    let mut listener = Listener::new(log.ok(), &spec.run_id);
+    status.write(listener.status)?;
+    let stdin = io::stdin();
+    let mut buffer = vec![0; 64 << 10];
+    while !listener.status.ended {
+        let told = listener.status;
+        match wait(&stdin, listener.patience())? {
+            false => listener.silence(),
+            true => match stdin.lock().read(&mut buffer)? {
+                0 => listener.end(),
+                length => listener.hear(&buffer[..length]),
+            },
+        }
+        if worth_telling(told, listener.status) {
+            status.write(listener.status)?;
+        }
+    }
+    Ok(())
+}
+
+fn worth_telling(before: OutputStatus, now: OutputStatus) -> bool {
+    (before.bells, before.quiet, before.ended) != (now.bells, now.quiet, now.ended)
+}
+
+/// Whether something is there to be read, or it was waited for in vain.
+fn wait(stdin: &io::Stdin, patience: Option<Duration>) -> io::Result<bool> {
+    let pause = patience.and_then(|patience| Timespec::try_from(patience).ok());
+    loop {
+        let mut watched = [PollFd::new(stdin, PollFlags::IN)];
+        match poll(&mut watched, pause.as_ref()) {
+            Err(rustix::io::Errno::INTR) => {}
+            ready => return Ok(ready? > 0),
+        }
+    }
+}
+
+struct Listener {
+    log: Option<BoundedLog>,
+    bells: Bells,
+    mark: Vec<u8>,
+    /// The beginning of what may be the mark.
+    held: Vec<u8>,
+    status: OutputStatus,
+    line_is_open: bool,
+}
+
+impl Listener {
+    fn new(log: Option<BoundedLog>, run_id: &str) -> Self {
+        let (mark, bells) = (end_mark(run_id), Bells::default());
+        Self { log, bells, mark, held: Vec::new(), status: OutputStatus::default(), line_is_open: false }
+    }
+
+    /// How long it has to be silent for that to be told; none while it is, or has never said anything.
+    fn patience(&self) -> Option<Duration> {
+        let quiet = if self.line_is_open { QUIET } else { QUIET_AFTER_LINE };
+        (!self.status.quiet && self.status.bytes > 0).then_some(quiet)
+    }
+
+    fn silence(&mut self) {
+        self.status.quiet = true;
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        self.status.quiet = false;
+        let all = [std::mem::take(&mut self.held), bytes.to_vec()].concat();
+        match position(&all, &self.mark) {
+            Some(at) => {
+                self.take(&all[..at]);
+                self.status.ended = true;
+            }
+            None => {
+                let from = all.len() - unfinished(&all, &self.mark);
+                self.take(&all[..from]);
+                self.held = all[from..].to_vec();
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.take(&held);
+        self.status.ended = true;
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let Some(last) = bytes.last() else { return };
+        self.line_is_open = *last != b'\n';
+        self.status.bells += self.bells.count(bytes);
+        self.status.bytes += bytes.len() as u64;
+        if let Some(log) = &mut self.log
+            && log.append(bytes).is_err()
+        {
+            // A full disk must not stop the task: from here on nothing is kept.
+            self.log = None;
+        }
+    }
+}
+
+fn position(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    bytes.windows(mark.len()).position(|window| window == mark)
+}
+
+/// How much of the end of these bytes could be the beginning of the mark.
+fn unfinished(bytes: &[u8], mark: &[u8]) -> usize {
+    (1..mark.len().min(bytes.len() + 1)).rev().find(|length| bytes.ends_with(&mark[..*length])).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_at_its_own_mark_wherever_that_is_cut() {
+        let text =
+            [b"\x07a\x07\x1b]0;t\x07b \x1b]7502;agtmux-end;other\x1b\\".to_vec(), end_mark("run"), b"\x07".to_vec()];
+        let text = text.concat();
+        for cut in 0..=text.len() {
+            let mut listener = Listener::new(None, "run");
+            listener.hear(&text[..cut]);
+            if !listener.status.ended {
+                listener.hear(&text[cut..]);
+            }
+            let OutputStatus { bells, ended, .. } = listener.status;
+            assert_eq!((bells, ended), (2, true), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn an_end_without_a_mark_is_an_end() {
+        let mut listener = Listener::new(None, "run");
+        listener.hear(b"abc\x1b]7502;agt");
+        listener.end();
+        assert_eq!((listener.status.bytes, listener.status.ended), (13, true));
+    }
+
+    #[test]
+    fn silence_in_an_open_line_is_told_sooner() {
+        let mut listener = Listener::new(None, "run");
+        assert_eq!(listener.patience(), None);
+        listener.hear(b"line\r\n");
+        assert_eq!(listener.patience(), Some(QUIET_AFTER_LINE));
+        listener.hear(b"Go on? [y/N] ");
+        assert_eq!(listener.patience(), Some(QUIET));
+        listener.silence();
+        assert!(listener.status.quiet && listener.patience().is_none());
+        listener.hear(b"y");
+        assert!(!listener.status.quiet);
+    }
+}

@@ -1,0 +1,182 @@
+//! `agtmux task run`: starts a task, and with --wait stays with it for a while.
+
+use std::path::Path;
+
+use agtmux_api::config::{Config, Span};
+use agtmux_api::wire::{TaskEvent, TaskEventsQuery, TaskLogs, TaskLogsQuery, TaskPlace, TaskRun, TaskStarted};
+use agtmux_core::task::{TaskName, TaskSession};
+use agtmux_tmux::platform::process_table;
+use agtmux_tmux::{SlotKeeper, TmuxServer, is_listening, quoted_for_shell};
+use clap::Args;
+use serde_json::json;
+
+use super::place::PlaceArgs;
+use super::wait::{self, Outcome};
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A command of one word is read by your shell as it is; several words are quoted first, so that each stays one \
+    word. The task runs in the current directory and goes on when this command, the daemon or the harness ends.\n\n\
+    With --wait the exit code is the task's own (128 and the signal's number if one ended it) if it ends in time, else 0."
+)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Stay so long, as 30s: print what it wrote and how it ended, or else leave it running
+    #[arg(long, value_name = "DURATION")]
+    wait: Option<Span>,
+    /// The project that the session belongs to; the current directory by default
+    #[arg(long, value_name = "PATH")]
+    project: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The name of the task: 1 to 40 letters, digits, '.', '_' or '-'
+    #[arg(value_name = "NAME")]
+    task: String,
+    /// The command
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+pub(crate) async fn run(args: RunArgs) -> Result<Exit, CliError> {
+    let place = args.place.place()?;
+    let run = request(&args, &place)?;
+    let daemon = Daemon::from_env()?;
+    make_server(&daemon, &run).await?;
+    let started: TaskStarted = parse(&daemon.act("/v1/tasks/run", &run).await?)?;
+    match args.wait {
+        None => {
+            told(&started, args.json)?;
+            Ok(Exit::Ok)
+        }
+        Some(patience) => stay(&daemon, &place, &started, patience, args.json).await,
+    }
+}
+
+fn request(args: &RunArgs, place: &TaskPlace) -> Result<TaskRun, CliError> {
+    let usage = |message: String| CliError::new(Exit::Usage, Message::new(message).hint("agtmux task run --help"));
+    args.task.parse::<TaskName>().map_err(|error| usage(error.to_string()))?;
+    place.session.parse::<TaskSession>().map_err(|error| usage(error.to_string()))?;
+    let cwd = std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?;
+    let cwd = cwd.to_str().ok_or_else(|| usage("the path of the current directory is no UTF-8".into()))?;
+    let command = match &args.command[..] {
+        [whole] => whole.clone(),
+        words => words.iter().map(|word| quoted_for_shell(word)).collect::<Vec<_>>().join(" "),
+    };
+    if command.trim().is_empty() {
+        return Err(usage("there is no command to run".into()));
+    }
+    Ok(TaskRun {
+        session: place.session.clone(),
+        socket: place.socket.clone(),
+        task: args.task.clone(),
+        command,
+        cwd: cwd.to_owned(),
+        project: args.project.clone(),
+    })
+}
+
+/// Where no tmux server runs it is started from here: it then has this environment, as if one had typed `tmux`, and does not end
+/// with the service that the daemon may be.
+async fn make_server(daemon: &Daemon, run: &TaskRun) -> Result<(), CliError> {
+    let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
+        return Ok(());
+    };
+    if let Some(dir) = socket.parent() {
+        // As tmux does it, and only what is missing.
+        let _ = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(dir);
+    }
+    let config = Config::load(&daemon.paths.config)?;
+    let parent = u32::try_from(nix::unistd::getppid().as_raw()).unwrap_or(0);
+    let start = process_table(false).start_time(parent).unwrap_or(0);
+    let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
+    let keeper = SlotKeeper { owner: daemon.paths.task_owner(), project, process: format!("{parent}.{start}") };
+    let tmux = TmuxServer::new(&config.tmux.program, socket, config.tmux.command_timeout.0);
+    // Somebody else may have been quicker: then the daemon finds their session.
+    let _ = tmux.make_task_session(&run.session, &run.task, &keeper).await;
+    Ok(())
+}
+
+fn told(started: &TaskStarted, json: bool) -> Result<(), CliError> {
+    if json {
+        let text = serde_json::to_vec(started).map_err(|error| CliError::io("write JSON", error))?;
+        return output::line(&text);
+    }
+    let TaskStarted { session, window_id, task, cwd, .. } = started;
+    output::print(&format!("session={session}\nwindow_id={window_id}\ntask={task}\ncwd={cwd}\n"))
+}
+
+async fn stay(
+    daemon: &Daemon,
+    place: &TaskPlace,
+    started: &TaskStarted,
+    patience: Span,
+    json: bool,
+) -> Result<Exit, CliError> {
+    let query = TaskEventsQuery { run_id: Some(started.run_id.clone()), after: Some(0), ..TaskEventsQuery::default() };
+    if !json {
+        told(started, false)?;
+    }
+    let outcome = wait::until_end(daemon, query, Some(patience.0)).await?;
+    let asked = TaskLogsQuery {
+        session: place.session.clone(),
+        socket: place.socket.clone(),
+        task: started.window_id.to_string(),
+        lines: None,
+    };
+    let logs: Option<TaskLogs> = daemon.get("/v1/tasks/logs", &asked).await.ok();
+    let lines = logs.map(|logs| logs.lines).unwrap_or_default();
+    let end = match outcome {
+        Outcome::Interrupted(exit) => return Ok(exit),
+        Outcome::Ended(event) => Some(event),
+        Outcome::TimeIsUp => None,
+    };
+    if json {
+        let text = document(started, end.as_deref(), &lines);
+        output::line(text.to_string().as_bytes())?;
+    } else {
+        output::lines(&lines.iter().map(|line| agtmux_core::sanitize::for_terminal(line)).collect::<Vec<_>>())?;
+    }
+    match end {
+        Some(event) => ended(&event, json),
+        None => {
+            if !json {
+                still_runs(started, patience).tell();
+            }
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn document(started: &TaskStarted, end: Option<&TaskEvent>, lines: &[String]) -> serde_json::Value {
+    let mut text = json!(started);
+    text["finished"] = json!(end.is_some());
+    text["exit_code"] = json!(end.and_then(|event| event.exit_code));
+    text["signal"] = json!(end.and_then(|event| event.signal));
+    text["output"] = json!(lines);
+    text
+}
+
+fn ended(event: &TaskEvent, json: bool) -> Result<Exit, CliError> {
+    let (line, code) = match (event.exit_code, event.signal) {
+        (Some(code), _) => (format!("exit_code={code}"), code),
+        (None, Some(signal)) => (format!("signal={signal}"), 128 + i32::from(signal.0)),
+        (None, None) => ("exit_code=unknown".into(), 1),
+    };
+    if !json {
+        output::line(line.as_bytes())?;
+    }
+    std::process::exit(code)
+}
+
+fn still_runs(started: &TaskStarted, patience: Span) -> Message {
+    let task = &started.task;
+    Message::new(format!("'{task}' still runs after {patience} and is left running"))
+        .hint(format!("agtmux task logs {task} -f --session {}", started.session))
+        .hint(format!("agtmux task wait {task} --session {}", started.session))
+}

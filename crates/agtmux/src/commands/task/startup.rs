@@ -1,0 +1,49 @@
+//! `agtmux task startup`: what earlier sessions of a project have left.
+
+use std::path::PathBuf;
+
+use agtmux_api::wire::{TaskPlace, TaskStartup, TaskStartupReport};
+use agtmux_core::sanitize;
+use clap::Args;
+
+use super::place::PlaceArgs;
+use crate::connect::{Daemon, parse};
+use crate::error::{CliError, Exit};
+use crate::message::Message;
+use crate::output;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Sessions of the same project that this agtmux has made are removed where nothing runs in them any more, and named \
+    where something does. Those of a program that still runs, and those of others, are not touched."
+)]
+pub(crate) struct StartupArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// The project, as a whole path; the current directory by default
+    #[arg(long, value_name = "PATH")]
+    project: Option<PathBuf>,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: StartupArgs) -> Result<Exit, CliError> {
+    let TaskPlace { session, socket } = args.place.place()?;
+    let project = match args.project {
+        Some(project) => project,
+        None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,
+    };
+    let project = project.to_str().ok_or_else(|| {
+        CliError::new(Exit::Usage, Message::new("the project's path is no UTF-8").hint("agtmux task startup --help"))
+    })?;
+    let asked = TaskStartup { session, socket, project: project.to_owned() };
+    let answer = Daemon::from_env()?.act("/v1/tasks/startup", &asked).await?;
+    if args.json {
+        output::line(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let report: TaskStartupReport = parse(&answer)?;
+    output::lines(&report.notices.iter().map(|notice| sanitize::for_terminal(notice)).collect::<Vec<_>>())?;
+    Ok(Exit::Ok)
+}

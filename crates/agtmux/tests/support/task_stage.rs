@@ -1,0 +1,161 @@
+//! A session of tasks on a real tmux server, and what is told of it.
+
+#![allow(dead_code, reason = "each test file needs another part of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use agtmux_testkit::{TmuxServer, World, wait_for};
+use serde_json::Value;
+
+use crate::agtmux::{Done, SOON, run, start, world};
+
+pub(crate) struct Stage {
+    pub(crate) tmux: TmuxServer,
+    pub(crate) project: PathBuf,
+    pub(crate) session: String,
+    pub(crate) locale: &'static str,
+    pub(crate) world: World,
+}
+
+/// What `task run` prints.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    pub(crate) window: String,
+    pub(crate) run: String,
+    pub(crate) pane: String,
+}
+
+impl Stage {
+    /// Project `foo`, session `pi-foo-1`, a daemon, and no tmux server yet.
+    pub(crate) fn new() -> Self {
+        Self::of("foo", "C.UTF-8")
+    }
+
+    pub(crate) fn of(project: &str, locale: &'static str) -> Self {
+        let world = world();
+        let project = world.home().join(project);
+        fs::create_dir_all(&project).expect("the world is writable");
+        let tmux = world.tmux("default");
+        let mut stage = Self { tmux, project, session: String::new(), locale, world };
+        let name = stage.named("1");
+        stage.session = name;
+        start(&stage.world);
+        stage
+    }
+
+    /// The name of a session of the project.
+    pub(crate) fn named(&self, id: &str) -> String {
+        let path = self.project.to_str().expect("UTF-8");
+        let done = run(self.agtmux().args(["task", "session-name", path, id]));
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        done.text().trim().to_owned()
+    }
+
+    pub(crate) fn agtmux(&self) -> Command {
+        let mut command = self.world.agtmux();
+        command.env("LANG", self.locale).env("AGTMUX_SESSION", &self.session).current_dir(&self.project);
+        command
+    }
+
+    #[track_caller]
+    pub(crate) fn task(&self, args: &[&str]) -> Done {
+        run(self.agtmux().arg("task").args(args))
+    }
+
+    #[track_caller]
+    pub(crate) fn done(&self, args: &[&str]) -> Done {
+        let done = self.task(args);
+        assert_eq!(done.code, Some(0), "task {args:?}: {}", done.stderr);
+        done
+    }
+
+    #[track_caller]
+    pub(crate) fn run(&self, name: &str, command: &str) -> Launched {
+        let started = self.done(&["run", "--json", name, "--", command]).json();
+        let text = |name: &str| started[name].as_str().expect("a text").to_owned();
+        Launched { window: text("window_id"), run: text("run_id"), pane: text("pane_id") }
+    }
+
+    #[track_caller]
+    pub(crate) fn list(&self) -> Value {
+        self.done(&["list", "--json"]).json()
+    }
+
+    /// The entry of a window in `task list`.
+    #[track_caller]
+    pub(crate) fn entry(&self, window: &str) -> Option<Value> {
+        let list = self.list();
+        list["tasks"].as_array()?.iter().find(|task| task["window_id"] == window).cloned()
+    }
+
+    /// Everything that was told of the session.
+    #[track_caller]
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let answer = self.done(&["events", "--json", "--after", "0"]).json();
+        answer["items"].as_array().expect("items").clone()
+    }
+
+    /// What was told of one window: the kind, and the message without the words that all have in common.
+    #[track_caller]
+    pub(crate) fn told(&self, window: &str) -> Vec<String> {
+        let events = self.events();
+        events.iter().filter(|event| event["window_id"] == window).map(short).collect()
+    }
+
+    /// The first event of this kind in this window.
+    #[track_caller]
+    pub(crate) fn event(&self, window: &str, kind: &str) -> Value {
+        self.nth_event(window, kind, 1)
+    }
+
+    #[track_caller]
+    pub(crate) fn nth_event(&self, window: &str, kind: &str, nth: usize) -> Value {
+        wait_for(&format!("event {nth} '{kind}' of {window}"), SOON, || {
+            let events = self.events();
+            let fits = |event: &&Value| event["window_id"] == window && event["type"] == kind;
+            let found = events.iter().filter(fits).nth(nth - 1).cloned();
+            found.ok_or_else(|| events.iter().map(short).collect::<Vec<_>>())
+        })
+    }
+
+    /// Returns when everything was told that had happened before: a task that came later has rung, asked and ended.
+    #[track_caller]
+    pub(crate) fn witness(&self) {
+        let name = format!("witness-{}", self.events().len());
+        let asks = self.run(&name, "printf 'Go on? [y/N] '; read answer; printf '\\a'; exit 9");
+        self.event(&asks.window, "input");
+        self.tmux.run(&["send-keys", "-t", &asks.pane, "n", "Enter"]);
+        self.event(&asks.window, "exited");
+    }
+
+    /// The session's windows, as tmux itself names them.
+    pub(crate) fn windows(&self) -> Vec<String> {
+        let target = format!("={}", self.session);
+        let all = self.tmux.try_run(&["list-windows", "-t", &target, "-F", "#{window_id}"]).unwrap_or_default();
+        all.lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.project.join(name)
+    }
+
+    /// A window that somebody makes in the session without agtmux.
+    #[track_caller]
+    pub(crate) fn foreign_window(&self, name: &str, command: &str) -> String {
+        let target = format!("={}:", self.session);
+        let make = ["new-window", "-d", "-P", "-F", "#{window_id}", "-t", &target, "-n", name, command];
+        self.tmux.run(&make)
+    }
+}
+
+pub(crate) fn short(event: &Value) -> String {
+    let message = event["message"].as_str().unwrap_or_default();
+    let words = message.split_once(") ").map_or(message, |(_, words)| words);
+    words.to_owned()
+}
+
+pub(crate) fn exists(path: &Path) -> bool {
+    path.exists()
+}

@@ -1,0 +1,111 @@
+//! What is no longer there.
+
+use serde_json::json;
+
+use crate::stage::Stage;
+
+#[test]
+fn a_window_that_is_killed_has_disappeared() {
+    let stage = Stage::new();
+    stage.run("other", "exec sleep 1000");
+    let task = stage.run("t", "exec sleep 1000");
+    stage.tmux.run(&["kill-window", "-t", &task.window]);
+    let gone = stage.event(&task.window, "disappeared");
+    assert_eq!(gone["message"], format!("tmux task {} (t) disappeared from session", task.window));
+    assert_eq!((&gone["level"], &gone["run_id"]), (&json!("warning"), &json!(task.run)));
+    stage.witness();
+    assert_eq!(stage.told(&task.window), ["started", "disappeared from session"]);
+}
+
+#[test]
+fn what_the_user_killed_is_told_so() {
+    let stage = Stage::new();
+    stage.run("other", "exec sleep 1000");
+    let task = stage.run("t", "exec sleep 1000");
+    stage.done(&["stop", "t", "--window"]);
+    stage.event(&task.window, "disappeared");
+    stage.witness();
+    assert_eq!(stage.told(&task.window), ["started", "disappeared from session after the user manually killed it"]);
+}
+
+#[test]
+fn dead_window_cleanup_is_no_disappearance() {
+    let stage = Stage::new();
+    let (pruned, closed, live) =
+        (stage.run("a", "exit 0"), stage.run("b", "exit 1"), stage.run("c", "exec sleep 1000"));
+    stage.event(&pruned.window, "exited");
+    stage.event(&closed.window, "exited");
+    stage.tmux.run(&["kill-window", "-t", &closed.window]);
+    stage.done(&["prune-dead"]);
+    stage.witness();
+    assert_eq!(stage.told(&pruned.window), ["started", "exited with code 0"]);
+    assert_eq!(stage.told(&closed.window), ["started", "exited with code 1"]);
+    assert_eq!(stage.told(&live.window), ["started"]);
+    let left = stage.windows();
+    assert!(left.contains(&live.window) && !left.contains(&pruned.window), "{left:?}");
+}
+
+#[test]
+fn kill_all_is_no_disappearance() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exec sleep 1000");
+    // The server goes on, or the next one would begin with the same ids.
+    stage.tmux.new_session("users-own", "exec sleep 1000");
+    stage.done(&["kill-all", "--yes"]);
+    assert_eq!(stage.windows(), Vec::<String>::new());
+    stage.witness();
+    assert_eq!(stage.told(&task.window), ["started"]);
+}
+
+#[test]
+fn a_slot_that_is_used_again_is_no_disappearance() {
+    let stage = Stage::new();
+    let first = stage.run("t", "exec sleep 1000");
+    let second = stage.run("t", "exec sleep 1000");
+    assert_eq!((&first.window, first.run != second.run), (&second.window, true));
+    stage.witness();
+    assert_eq!(stage.told(&first.window), ["started", "started"]);
+    let runs: Vec<_> = stage.events().iter().filter(|e| e["task"] == "t").map(|e| e["run_id"].clone()).collect();
+    assert_eq!(runs, [json!(first.run), json!(second.run)]);
+}
+
+#[test]
+fn live_tasks_of_a_session_that_is_gone_disappear_once() {
+    let stage = Stage::new();
+    let (live, dead) = (stage.run("live", "exec sleep 1000"), stage.run("dead", "exit 0"));
+    stage.event(&dead.window, "exited");
+    // The server goes on, or it would be another one with the same ids.
+    stage.tmux.new_session("users-own", "exec sleep 1000");
+    stage.tmux.run(&["kill-session", "-t", &format!("={}", stage.session)]);
+    stage.event(&live.window, "disappeared");
+    assert_eq!(stage.list()["exists"], false);
+    stage.witness();
+    assert_eq!(stage.told(&live.window), ["started", "disappeared from session"]);
+    assert_eq!(stage.told(&dead.window), ["started", "exited with code 0"]);
+}
+
+#[test]
+fn tasks_of_a_server_that_was_killed_disappear_and_the_same_ids_are_others() {
+    let stage = Stage::new();
+    let first = stage.run("t", "exec sleep 1000");
+    stage.tmux.kill_server();
+    stage.event(&first.window, "disappeared");
+    let second = stage.run("t", "exit 2");
+    assert_eq!(first.window, second.window, "a new server begins anew");
+    stage.event(&second.window, "exited");
+    assert_eq!(stage.told(&first.window), ["started", "disappeared from session", "started", "exited with code 2"]);
+}
+
+#[test]
+fn the_same_name_in_another_window_is_another_task() {
+    let stage = Stage::new();
+    stage.run("other", "exec sleep 1000");
+    let first = stage.run("t", "exec sleep 1000");
+    stage.tmux.run(&["kill-window", "-t", &first.window]);
+    stage.event(&first.window, "disappeared");
+    let second = stage.run("t", "exit 3");
+    assert_ne!(first.window, second.window);
+    stage.event(&second.window, "exited");
+    assert_eq!(stage.told(&first.window), ["started", "disappeared from session"]);
+    assert_eq!(stage.told(&second.window), ["started", "exited with code 3"]);
+}

@@ -1,0 +1,12 @@
+//! Each rule of what is told of tasks, on a real tmux. `docs/tasks.md` names the test of each rule.
+
+#[path = "../support/trial_agtmux.rs"]
+mod agtmux;
+mod bells;
+mod ends;
+mod gone;
+mod prompts;
+mod seen;
+#[path = "../support/task_stage.rs"]
+mod stage;
+mod startup;

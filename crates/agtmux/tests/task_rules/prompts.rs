@@ -1,0 +1,114 @@
+//! What waits at a prompt, and what only looks so.
+
+use agtmux_testkit::wait_until;
+use serde_json::json;
+
+use crate::agtmux::SOON;
+use crate::stage::{Stage, short};
+
+#[test]
+fn a_live_task_at_a_prompt_asks_for_input() {
+    let stage = Stage::new();
+    let prompts = [
+        "Proceed? [y/N]",
+        "Overwrite it (y/n)?",
+        "Password:",
+        "[sudo] password for x:",
+        "Enter passphrase for key '/home/x/.ssh/id_ed25519':",
+        "Press Enter to continue",
+        "Select an option",
+        "Your choice:",
+        "Do you want to continue?",
+        "Are you sure you want to continue connecting (yes/no/[fingerprint])?",
+    ];
+    let tasks: Vec<_> = (0..)
+        .zip(prompts)
+        .map(|(n, prompt)| {
+            let command = format!("echo working; printf '%s ' \"{prompt}\"; read answer");
+            (stage.run(&format!("t{n}"), &command), prompt)
+        })
+        .collect();
+    for (task, prompt) in tasks {
+        let input = stage.event(&task.window, "input");
+        assert_eq!((&input["prompt"], &input["level"]), (&json!(prompt), &json!("warning")));
+        assert_eq!(short(&input), format!("is waiting for input: {prompt}"));
+    }
+}
+
+#[test]
+fn a_key_that_is_asked_for_on_a_line_of_its_own_is_waited_for() {
+    let stage = Stage::new();
+    let task = stage.run("t", "echo 'Press Enter to continue'; read answer");
+    assert_eq!(stage.event(&task.window, "input")["prompt"], "Press Enter to continue");
+}
+
+#[test]
+fn a_prompt_wider_than_the_window_is_one_prompt() {
+    let stage = Stage::new();
+    let long = format!("Enter passphrase for key '/{}':", "very-long-folder/".repeat(15));
+    let task = stage.run("t", &format!("printf '%s ' \"{long}\"; read answer"));
+    assert_eq!(stage.event(&task.window, "input")["prompt"], long);
+}
+
+#[test]
+fn prose_and_logs_that_have_such_words_do_not_ask() {
+    let stage = Stage::new();
+    let lines = [
+        "printf 'the password: field is empty'",
+        "printf '2026-11-15 10:00:01 asked: Proceed? [y/N]'",
+        "printf 'Answer with [y/N] when you are asked.'",
+        "echo 'Proceed? [y/N]'",
+        "echo 'Password:'; echo 'was not needed'",
+        "printf 'Why did it not continue?'",
+    ];
+    let tasks: Vec<_> =
+        (0..).zip(lines).map(|(n, line)| stage.run(&format!("t{n}"), &format!("{line}; exec sleep 1000"))).collect();
+    stage.witness();
+    for task in tasks {
+        assert_eq!(stage.told(&task.window), ["started"], "{:?}: {:#?}", task, stage.events());
+    }
+}
+
+#[test]
+fn dead_panes_with_prompt_like_text_do_not_ask() {
+    let stage = Stage::new();
+    let task = stage.run("t", "printf 'Proceed? [y/N] '; exit 0");
+    stage.event(&task.window, "exited");
+    stage.witness();
+    assert_eq!(stage.told(&task.window), ["started", "exited with code 0"]);
+}
+
+#[test]
+fn output_that_goes_on_is_no_prompt() {
+    let stage = Stage::new();
+    let task = stage.run("t", "while :; do printf 'Proceed? [y/N] '; sleep 0.1; printf '\\nworking\\n'; done");
+    stage.witness();
+    assert_eq!(stage.told(&task.window), ["started"]);
+}
+
+#[test]
+fn a_prompt_is_told_once_and_again_when_it_is_asked_anew() {
+    let stage = Stage::new();
+    let task = stage.run("t", "while :; do printf 'Proceed? [y/N] '; read answer; done");
+    stage.event(&task.window, "input");
+    stage.witness();
+    let inputs = || stage.told(&task.window).iter().filter(|words| words.starts_with("is waiting")).count();
+    assert_eq!(inputs(), 1);
+    stage.tmux.run(&["send-keys", "-t", &task.pane, "n", "Enter"]);
+    stage.nth_event(&task.window, "input", 2);
+    stage.witness();
+    assert_eq!(inputs(), 2);
+}
+
+#[test]
+fn an_answer_from_agtmux_ends_the_question() {
+    let stage = Stage::new();
+    let task = stage.run("t", "printf 'Name: '; read name; echo \"hello $name\"; exec sleep 1000");
+    stage.event(&task.window, "input");
+    stage.done(&["input", "t", "--text", "jo"]);
+    wait_until("the answer", SOON, || {
+        stage
+            .entry(&task.window)
+            .is_some_and(|entry| entry["output_preview"].as_str().is_some_and(|o| o.contains("hello jo")))
+    });
+}

@@ -1,0 +1,140 @@
+//! What becomes of sessions that earlier sessions of a harness have left.
+
+use std::fs;
+
+use agtmux_testkit::wait_until;
+use serde_json::{Value, json};
+
+use crate::agtmux::{SOON, run};
+use crate::stage::Stage;
+
+/// Runs a task from a program that has ended when this returns: the harness whose session it was.
+#[track_caller]
+fn left_behind(stage: &Stage, session: &str, name: &str, command: &str) {
+    let mut shell = stage.world.command("sh");
+    shell.current_dir(&stage.project).env("AGTMUX_SESSION", session).env("AGTMUX", env!("CARGO_BIN_EXE_agtmux"));
+    let done = run(shell.args(["-c", r#""$AGTMUX" task run "$1" -- "$2"; code=$?; exit $code"#, "sh", name, command]));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+}
+
+#[track_caller]
+fn ended(stage: &Stage, session: &str, task: &str) {
+    wait_until(&format!("the end of {task} in {session}"), SOON, || {
+        let events = stage.done(&["events", "--json", "--after", "0", "--session", session]).json();
+        let events = events["items"].as_array().cloned().unwrap_or_default();
+        events.iter().any(|event| event["task"] == task && event["type"] == "exited")
+    });
+}
+
+#[track_caller]
+fn startup(stage: &Stage) -> Value {
+    stage.done(&["startup", "--json"]).json()
+}
+
+fn sessions(stage: &Stage) -> Vec<String> {
+    let all = stage.tmux.run(&["list-sessions", "-F", "#{session_name}"]);
+    all.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn sessions_in_which_nothing_runs_are_removed_and_others_named() {
+    let stage = Stage::new();
+    let (over, active) = (stage.named("over"), stage.named("active"));
+    left_behind(&stage, &over, "a", "exit 0");
+    left_behind(&stage, &active, "b", "exec sleep 1000");
+    left_behind(&stage, &active, "c", "exit 1");
+    ended(&stage, &over, "a");
+    ended(&stage, &active, "c");
+    let report = startup(&stage);
+    assert_eq!(report["removed"], json!([over]));
+    let named = format!("tmux session {active} still has 1 task running: b");
+    assert_eq!(report["notices"], json!([format!("removed inactive tmux session {over}"), named]));
+    assert_eq!(
+        (&report["active"][0]["session"], &report["active"][0]["session_id"], &report["active"][0]["tasks"]),
+        (&json!(active), &json!("active"), &json!(["b"]))
+    );
+    assert_eq!(report["delivery"], json!({"status": false, "notice": true, "message": false, "agent_turn": null}));
+    assert_eq!(sessions(&stage), std::slice::from_ref(&active));
+    // Nothing of it is told as if something had happened to a task.
+    let events = stage.done(&["events", "--json", "--after", "0", "--session", &over]).json();
+    let kinds: Vec<_> = events["items"].as_array().expect("items").iter().map(|event| event["type"].clone()).collect();
+    assert_eq!(kinds, ["started", "exited"]);
+    let again = stage.done(&["startup"]);
+    assert_eq!(again.text().trim(), named);
+}
+
+#[test]
+fn a_session_that_is_left_is_called_by_its_title() {
+    let stage = Stage::new();
+    let (titled, said) = (stage.named("t-1"), stage.named("s-1"));
+    left_behind(&stage, &titled, "a", "exec sleep 1000");
+    left_behind(&stage, &said, "a", "exec sleep 1000");
+    let dir = stage.world.home().join(".pi/agent/sessions/--home-foo--");
+    fs::create_dir_all(&dir).expect("made");
+    let message = |text: &str| json!({"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": text}]}});
+    let long = "please ".repeat(30);
+    let title = json!({"type": "session_info", "name": "Fix the build"});
+    fs::write(dir.join("2026-11-15_t-1.jsonl"), format!("{}\n{title}\n", message("hello"))).expect("written");
+    fs::write(dir.join("2026-11-15_s-1.jsonl"), format!("{}\n{}\n", message(&long), message("later")))
+        .expect("written");
+    let report = startup(&stage);
+    let title_of = |session: &str| {
+        let all = report["active"].as_array().cloned().unwrap_or_default();
+        let one = all.into_iter().find(|left| left["session"] == session).unwrap_or_default();
+        one["title"].as_str().map(str::to_owned)
+    };
+    assert_eq!(title_of(&titled).as_deref(), Some("Fix the build"));
+    let title = title_of(&said).expect("its first message");
+    assert!(title.chars().count() == 80 && title.starts_with("please please") && title.ends_with('…'), "{title}");
+    assert!(report["notices"].to_string().contains("(Fix the build) still has 1 task running: a"), "{report}");
+}
+
+#[test]
+fn sessions_of_another_project_are_not_touched_though_their_names_begin_alike() {
+    let stage = Stage::of("foo", "C.UTF-8");
+    // `pi-foo-bar-1` may be session `bar-1` of `foo`, or session `1` of `foo-bar`.
+    let other = Stage { project: stage.world.home().join("foo-bar"), ..stage };
+    fs::create_dir_all(&other.project).expect("made");
+    left_behind(&other, "pi-foo-bar-1", "a", "exit 0");
+    ended(&other, "pi-foo-bar-1", "a");
+    let twin = Stage { project: other.world.home().join("elsewhere/foo"), ..other };
+    fs::create_dir_all(&twin.project).expect("made");
+    left_behind(&twin, "pi-foo-2", "a", "exit 0");
+    ended(&twin, "pi-foo-2", "a");
+    let stage = Stage { project: twin.world.home().join("foo"), ..twin };
+    left_behind(&stage, "pi-foo-bar-2", "a", "exit 0");
+    ended(&stage, "pi-foo-bar-2", "a");
+    let report = startup(&stage);
+    assert_eq!((&report["removed"], &report["active"]), (&json!(["pi-foo-bar-2"]), &json!([])));
+    assert_eq!(sessions(&stage), ["pi-foo-2", "pi-foo-bar-1"]);
+}
+
+#[test]
+fn sessions_that_somebody_uses_or_made_without_us_are_not_touched() {
+    let mut stage = Stage::new();
+    let (used, own) = (stage.named("used"), stage.session.clone());
+    // Run by this test, which lives.
+    stage.session = used.clone();
+    let task = stage.run("a", "exit 0");
+    stage.event(&task.window, "exited");
+    left_behind(&stage, &own, "a", "exit 0");
+    ended(&stage, &own, "a");
+    stage.tmux.new_session("pi-foo-users", "exit 0");
+    stage.tmux.new_session("pi-foo-users", "exec sleep 1000");
+    stage.session = own.clone();
+    assert_eq!(startup(&stage)["removed"], json!([]));
+    assert_eq!(sessions(&stage), [own, used, "pi-foo-users".into()]);
+}
+
+#[test]
+fn a_session_that_was_taken_up_again_is_in_use() {
+    let mut stage = Stage::new();
+    let resumed = stage.named("resumed");
+    left_behind(&stage, &resumed, "a", "exit 0");
+    ended(&stage, &resumed, "a");
+    let own = std::mem::replace(&mut stage.session, resumed.clone());
+    assert_eq!(startup(&stage)["removed"], json!([]), "a session does not clean up after itself");
+    stage.session = own;
+    assert_eq!(startup(&stage)["removed"], json!([]));
+    assert_eq!(sessions(&stage), [resumed]);
+}
