@@ -310,10 +310,12 @@ impl Slot {
             self.run.output = output;
         }
         let is_dead = look.pane_state_known && look.dead;
-        if let (Phase::Live, true) = (&self.run.phase, is_dead) {
-            self.run.phase = Phase::Ending { exit: look.exit(), since: teller.now };
+        if is_dead {
+            self.run.end_as_seen(look.exit(), teller.now);
         }
-        self.tell_end(teller);
+        if !self.run.ends_unknown() {
+            self.tell_end(teller);
+        }
         if is_dead {
             self.run.seen_dead = true;
         } else if self.run.seen_dead && look.pane_state_known {

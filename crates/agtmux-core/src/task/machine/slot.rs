@@ -103,6 +103,19 @@ impl Run {
             self.phase = Phase::Ending { exit, since: now };
         }
     }
+
+    /// tmux shows a pane dead a moment before it knows how its program ended: the next look may tell.
+    pub(super) fn end_as_seen(&mut self, seen: Exit, now: Timestamp) {
+        match &mut self.phase {
+            Phase::Live => self.phase = Phase::Ending { exit: seen, since: now },
+            Phase::Ending { exit, .. } if *exit == Exit::UNKNOWN => *exit = seen,
+            Phase::Ending { .. } | Phase::Over => {}
+        }
+    }
+
+    pub(super) fn ends_unknown(&self) -> bool {
+        matches!(self.phase, Phase::Ending { exit: Exit::UNKNOWN, .. })
+    }
 }
 
 impl Slot {

@@ -41,7 +41,6 @@ fn an_exit_names_its_code_or_signal() {
         (Exit::with_code(0), "exited with code 0", Level::Info),
         (Exit::with_code(2), "exited with code 2", Level::Warning),
         (Exit::by_signal(Signal(9)), "exited with signal SIGKILL", Level::Warning),
-        (Exit::UNKNOWN, "exited with unknown code", Level::Warning),
     ];
     for (exit, words, level) in cases {
         let mut scene = Scene::unseen();
@@ -57,6 +56,29 @@ fn an_exit_names_its_code_or_signal() {
         assert_eq!(events[0].recent_output, ["b", "c", "d"]);
         assert_eq!(scene.settle(), NOTHING);
     }
+}
+
+#[test]
+fn an_end_that_tmux_cannot_explain_yet_is_looked_at_again() {
+    let mut scene = Scene::unseen();
+    scene.windows = vec![window(1, "t")];
+    scene.look();
+    scene.die(1, Exit::UNKNOWN);
+    assert_eq!(scene.look(), NOTHING);
+    scene.die(1, Exit::with_code(6));
+    assert_eq!(scene.look(), ["@1 (t) exited with code 6"]);
+    assert_eq!(scene.settle(), NOTHING);
+}
+
+#[test]
+fn an_end_that_tmux_never_explains_is_told_without_a_code() {
+    let mut scene = Scene::unseen();
+    scene.windows = vec![window(1, "t")];
+    scene.look();
+    scene.die(1, Exit::UNKNOWN);
+    assert_eq!(scene.look(), NOTHING);
+    scene.wait(1000);
+    assert_eq!(scene.settle(), ["@1 (t) exited with unknown code"]);
 }
 
 #[test]
