@@ -17,5 +17,6 @@ pub mod rollup;
 pub mod runtime;
 pub mod sanitize;
 pub mod state;
+pub mod target;
 pub mod text;
 pub mod words;

@@ -12,6 +12,7 @@ mod listing;
 pub mod platform;
 mod server;
 mod sockets;
+pub mod ssh;
 mod tap;
 mod version;
 
