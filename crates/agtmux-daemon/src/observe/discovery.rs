@@ -104,8 +104,8 @@ impl Discovery {
 
     async fn first_look(&self, remembered: &Fleet) {
         self.check_program().await;
-        let known: HashMap<ServerKey, Generation> =
-            remembered.servers().map(|(key, server)| (key.clone(), server.generation)).collect();
+        let here = remembered.servers().filter(|(key, _)| key.target.is_local());
+        let known: HashMap<ServerKey, Generation> = here.map(|(key, server)| (key.clone(), server.generation)).collect();
         self.look(&known);
         let found: BTreeSet<ServerKey> =
             self.places().observed.keys().map(|socket| convert::server_key(socket, &self.0.usual)).collect();
