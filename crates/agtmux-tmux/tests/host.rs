@@ -243,3 +243,35 @@ fn nothing_is_left_when_the_shell_is_let_go() {
         assert_eq!(fs::read_dir(world.home()).expect("a home").count(), 0, "no file either");
     });
 }
+
+/// busybox has a `ps` that knows few words, and neither when a process began nor who has its terminal.
+#[test]
+fn a_host_with_busybox_only_tells_as_much() {
+    let Some(busybox) = ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| fs::exists(path).unwrap_or(false))
+    else {
+        eprintln!("skipped: busybox is not installed: run scripts/ensure-tools shells");
+        return;
+    };
+    in_world(async |world| {
+        let bin = world.dir().join("busybox");
+        fs::create_dir(&bin).expect("a new directory");
+        for name in ["sh", "ps", "grep", "timeout", "date", "id", "uname", "cat"] {
+            std::os::unix::fs::symlink(busybox, bin.join(name)).expect("linked");
+        }
+        let tmux = world.command("sh").args(["-c", "command -v tmux"]).output().expect("sh runs").stdout;
+        std::os::unix::fs::symlink(String::from_utf8_lossy(&tmux).trim(), bin.join("tmux")).expect("linked");
+        let server = world.tmux("default");
+        let pane = server.new_session("work", "cat");
+        let mut command = world.command(bin.join("sh"));
+        command.env("PATH", &bin);
+        let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");
+        let seen = sweep(&shell, vec![server.socket().to_owned()]).await;
+        assert!(seen.servers[0].1.is_ok(), "{:?}", seen.servers[0].1);
+        let pid = guard(&server, &pane).pane_pid;
+        let tree = seen.processes.expect("asked for").tree(pid).expect("the pane's program");
+        let here = process_table(false).trees(&[pid]).pop().flatten().expect("it runs");
+        assert_eq!((tree.foreground_pgrp, tree.processes[0].start), (here.foreground_pgrp, here.processes[0].start));
+        assert_eq!(tree.processes[0].argv, here.processes[0].argv);
+        assert_eq!(shell.strike(&tree.processes[0], true, PATIENT).await, Ok(true));
+    });
+}

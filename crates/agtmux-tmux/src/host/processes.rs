@@ -80,3 +80,35 @@ impl HostShell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn said(line: &str) -> (Vec<u8>, Option<i32>) {
+        let output = Command::new("sh").args(["-c", line]).output().expect("a shell");
+        (output.stdout, output.status.code())
+    }
+
+    /// What a host without `/proc` is asked works with the `ps` of this one, too.
+    #[test]
+    fn each_form_finds_a_process_and_strikes_only_that() {
+        for form in [Form::Ps, Form::Proc] {
+            let mut sleeper = Command::new("sleep").arg("600").spawn().expect("sleep can be started");
+            let mut question = Question::default();
+            let (rows, args) = add(&mut question, form);
+            let lines = question.lines();
+            let line = |n: usize| said(&String::from_utf8_lossy(&lines[n])).0;
+            let found = read(form, &line(rows), &line(args)).process(sleeper.id()).expect("it runs");
+            assert_eq!(found.argv, [b"sleep".to_vec(), b"600".to_vec()], "{form:?}");
+            let stranger = Process { start: found.start + 60, ..found.clone() };
+            let strike = |process: &Process| said(&striking(form, process, true).expect("it has a name")).1;
+            assert_eq!(strike(&stranger), Some(GONE), "{form:?}");
+            assert!(sleeper.try_wait().expect("a child").is_none(), "{form:?}: it was struck");
+            assert_eq!(strike(&found), Some(0), "{form:?}");
+            sleeper.wait().expect("it ends");
+            assert_eq!(strike(&found), Some(GONE), "{form:?}: it has ended");
+        }
+    }
+}

@@ -33,6 +33,11 @@ impl Question {
         self.lines.len()
     }
 
+    #[cfg(test)]
+    pub(super) fn lines(&self) -> &[Vec<u8>] {
+        &self.lines
+    }
+
     /// What is written to the shell. Nothing in it can read what comes behind it.
     pub(super) fn script(&self, word: &str) -> Vec<u8> {
         let mut script = Vec::new();
