@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::fleet::{Fleet, Pane, PaneKey};
-use crate::ids::{PaneId, WindowId};
+use crate::ids::{PaneId, ServerKey, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
 /// What was written.
@@ -131,7 +131,8 @@ impl Ref {
             1 => Ok(fitting.remove(0)),
             _ => {
                 let candidates = fitting.iter().map(|(key, runtime)| {
-                    format!("runtime:{} ({} in {} on {})", runtime.id, runtime.agent_type, key.pane, key.server.server)
+                    let ServerKey { target, server } = &key.server;
+                    format!("runtime:{} ({} in {} on {target}@{server})", runtime.id, runtime.agent_type, key.pane)
                 });
                 Err(RefError::Ambiguous { reference: self.to_string(), candidates: candidates.collect() })
             }

@@ -15,6 +15,7 @@ mod serve;
 mod shared;
 mod spool;
 mod store;
+mod targets;
 mod view;
 
 pub use replay::{Line, ReplayError, Replayed, replay_database, replay_lines};

@@ -20,6 +20,12 @@ pub(super) fn check(
     if let Some(seen) = seen {
         same_place(seen, located)?;
     }
+    if let Some(meant) = &guards.if_pane {
+        let (generation, pane_pid) = (located.generation, located.pane.pid);
+        if (meant.server_pid, meant.server_start, meant.pane_pid) != (generation.pid, generation.start_time, pane_pid) {
+            return Err(stale("the pane is not the one that was meant".into()));
+        }
+    }
     if guards.force_stale {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, KillAction, KillReport, KillSignal};
 use agtmux_core::ids::ProcessRef;
@@ -19,6 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 impl Actions {
     pub(crate) async fn kill(&self, action: KillAction, asker: Asker) -> Result<ActionOutcome<KillReport>, ApiError> {
         let content = content(ActionKind::Kill, &action);
+        let ask = |guards| Ask::Kill(KillAction { guards, signal: action.signal });
         let request = Request {
             kind: ActionKind::Kill,
             guards: &action.guards,
@@ -26,6 +28,7 @@ impl Actions {
             what: Some(format!("signal {}", action.signal.as_str())),
             text: None,
             content,
+            ask: &ask,
         };
         // A signal is not typed: who sends it need not wait until those have finished who talk to a program that hangs.
         let order = if action.signal == KillSignal::Int { Order::InTurn } else { Order::AtOnce };

@@ -2,19 +2,22 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionKind, ActionOutcome, AttachAction, AttachPlan, Output, OutputAction, PaneHealth, PlanSession,
 };
 use agtmux_api::{SCHEMA_VERSION, wire::Guards};
+use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
 use agtmux_core::{sanitize, text};
 use jiff::SignedDuration;
 use uuid::Uuid;
 
+use super::far::Stage;
 use super::perform::{Request, content};
 use super::{Actions, Asker, Failure, Scene, guards, snapshots};
-use crate::engine::refusal;
+use crate::engine::{Located, refusal};
 
 /// More than this is no look at a pane any more.
 const MOST_LINES: u32 = 10_000;
@@ -31,6 +34,7 @@ impl Actions {
         }
         // What was shown is not kept, and to show it twice does no harm.
         let guards = Guards { request_ref: None, ..action.guards.clone() };
+        let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
         let request = Request {
             kind: ActionKind::ViewOutput,
             guards: &guards,
@@ -38,12 +42,14 @@ impl Actions {
             what: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
+            ask: &ask,
         };
         if lines > MOST_LINES {
             let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
             return Err(self.turn_down(request, error.with_hint("ask for fewer lines")).await);
         }
-        self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await
+        let done = self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await?;
+        Ok(elsewhere(done))
     }
 
     /// The same pane once more, for whoever follows it: that is not another action.
@@ -54,9 +60,13 @@ impl Actions {
         let seen = self.0.snapshots.named(&action.guards, now)?;
         guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
         let snapshot = snapshots::of(&located, now, SignedDuration::ZERO);
-        let scene = self.scene(located, action.guards.force_stale)?;
-        let report = output(&scene, action.lines, action.ansi).await.map_err(|failure| failure.error)?;
-        Ok(ActionOutcome {
+        let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
+        let report = match self.stage(located, action.guards.force_stale)? {
+            Stage::Here(scene) => output(&scene, action.lines, action.ansi).await,
+            Stage::There(far) => far.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
+        };
+        let report = report.map_err(|failure| failure.error)?;
+        Ok(elsewhere(ActionOutcome {
             schema_version: SCHEMA_VERSION,
             action_id: Uuid::now_v7().simple().to_string(),
             snapshot_id: snapshot.snapshot_id,
@@ -67,7 +77,7 @@ impl Actions {
             latency_ms: 0,
             repeated: false,
             report,
-        })
+        }))
     }
 
     pub(crate) async fn attach(
@@ -75,6 +85,7 @@ impl Actions {
         action: AttachAction,
         asker: Asker,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
+        let ask = |guards| Ask::Attach(AttachAction { guards });
         let request = Request {
             kind: ActionKind::Attach,
             guards: &action.guards,
@@ -82,8 +93,11 @@ impl Actions {
             what: None,
             text: None,
             content: content(ActionKind::Attach, &action),
+            ask: &ask,
         };
-        self.perform(request, async |scene| plan(scene)).await
+        let mut done = self.perform(request, async |scene| plan(scene)).await?;
+        done.report.ssh = self.0.targets.way(&TargetName::new(&done.target));
+        Ok(done)
     }
 
     /// Whether the pane is there and the agent's process lives in it.
@@ -92,6 +106,10 @@ impl Actions {
         let located = self.0.engine.locate(reference).await?;
         let runtime_id = located.living.as_ref().map(|living| living.runtime.id.to_string());
         let process = located.living.as_ref().map(|living| living.runtime.process);
+        if let Some(link) = self.far(&located)? {
+            // Its host tells of it without being asked.
+            return Ok(far_health(&located, link.status().connected));
+        }
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
         let scene = self.scene(located, false)?;
         let available = scene.look().await.is_ok();
@@ -108,6 +126,32 @@ impl Actions {
         let pane_id = Some(pane_id);
         Ok(PaneHealth { schema_version: SCHEMA_VERSION, available, running, runtime_id, pane_id, reason })
     }
+}
+
+fn far_health(located: &Located, connected: bool) -> PaneHealth {
+    let available = connected && located.reachable;
+    let running = available && located.living.is_some();
+    let reason = match (available, running) {
+        (false, _) => Some("its host is out of reach".into()),
+        (true, false) => Some("no agent runs in it".into()),
+        (true, true) => None,
+    };
+    PaneHealth {
+        schema_version: SCHEMA_VERSION,
+        available,
+        running,
+        runtime_id: located.living.as_ref().map(|living| living.runtime.id.to_string()),
+        pane_id: Some(located.key.pane.to_string()),
+        reason,
+    }
+}
+
+/// A terminal of another host is none that could be watched here.
+fn elsewhere(mut done: ActionOutcome<Output>) -> ActionOutcome<Output> {
+    if done.target != TargetName::LOCAL {
+        done.report.tty = None;
+    }
+    done
 }
 
 async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Output, Failure> {
@@ -155,6 +199,7 @@ fn plan(scene: &Scene<'_>) -> Result<AttachPlan, Failure> {
         sessions: pane.placements.iter().map(session).collect(),
         window_id: pane.window.to_string(),
         pane_pid: pane.pid,
+        ssh: None,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
 use agtmux_core::refs::Ref;
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::caller::Behind;
+use super::far::Stage;
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
 use crate::observe::{self, Processes, Reach};
@@ -33,6 +35,8 @@ pub(super) struct Request<'a> {
     pub(super) text: Option<&'a str>,
     /// Tells one request from another under the same name.
     pub(super) content: String,
+    /// What is asked of another host, under these conditions.
+    pub(super) ask: &'a (dyn Fn(Guards) -> Ask + Sync),
 }
 
 /// Whether it waits for others who type into the same pane.
@@ -137,8 +141,11 @@ impl Actions {
         let outcome = match self.earlier(&request).await {
             Ok(Some(earlier)) => return earlier,
             Ok(None) => match self.prepare(order, &request, &mut record).await {
-                Ok((scene, snapshot, _lock)) => {
-                    let done = act(&scene).await;
+                Ok((stage, snapshot, _lock)) => {
+                    let done = match stage {
+                        Stage::Here(scene) => act(&scene).await,
+                        Stage::There(far) => far.relay(request.kind, request.guards, request.ask).await,
+                    };
                     done.map(|report| outcome(&record, &snapshot, started, report))
                 }
                 Err(error) => Err(Failure::refused(error)),
@@ -187,7 +194,7 @@ impl Actions {
         order: Order,
         request: &Request<'_>,
         record: &mut ActionRecord,
-    ) -> Result<(Scene<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
+    ) -> Result<(Stage<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
         let Request { kind, guards, .. } = request;
         if kind.is_mutating() && !self.config().actions.allow_from_agents {
             self.refuse_agents(&request.asker, *kind).await?;
@@ -217,8 +224,8 @@ impl Actions {
             // What cannot be written down is not done.
             self.write(record, &request.content, Some(&snapshot)).await?;
         }
-        let scene = self.scene(located, guards.force_stale)?;
-        Ok((scene, snapshot, lock))
+        let stage = self.stage(located, guards.force_stale)?;
+        Ok((stage, snapshot, lock))
     }
 
     pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {

@@ -2,7 +2,9 @@
 //! everyone who watches.
 
 mod adapters;
+mod collect;
 mod explain;
+mod far;
 mod ingest;
 mod locate;
 mod step;
@@ -15,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agtmux_agents::{Registry, UserManifests};
+use agtmux_api::collect::Batch;
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterSwitch, Adapters, Explanation, Receipt};
@@ -34,7 +37,10 @@ use crate::shared::Shared;
 use crate::store::{Change, Remembered, Store, StoreError};
 use adapters::Memories;
 pub(crate) use adapters::{Filed, FiledEntry, agent_id};
+pub(crate) use collect::Collecting;
+use collect::Collector;
 pub(crate) use explain::refusal;
+pub(crate) use far::Received;
 pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};
 use step::Step;
@@ -68,6 +74,14 @@ pub(crate) enum Input {
     Resident(ServerName, PaneId, oneshot::Sender<Option<Runtime>>),
     Adapters(oneshot::Sender<Adapters>),
     Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
+    /// A hub wants to be told of this host.
+    Collect(oneshot::Sender<u64>),
+    /// It wants to know what is new.
+    Gather(u64, oneshot::Sender<Batch>),
+    Leave(u64),
+    /// Another host told of itself.
+    Received(Box<Received>, oneshot::Sender<()>),
+    Near(TargetName, String, oneshot::Sender<Option<RuntimeId>>),
     /// Other agents are known, or are known by other signs.
     Relearned(Arc<Registry>),
     /// Answered when everything before it has been applied and published.
@@ -148,6 +162,10 @@ pub(crate) struct Engine {
     states: StateEngine,
     /// Where each runtime lives.
     homes: BTreeMap<RuntimeId, PaneKey>,
+    /// What runtimes of other hosts are called there.
+    far: BTreeMap<RuntimeId, String>,
+    collectors: BTreeMap<u64, Collector>,
+    last_collector: u64,
     moved_out: MovedOut,
     registry: Arc<Registry>,
     memories: Memories,
@@ -197,6 +215,9 @@ impl Engine {
             fleet: remembered.fleet,
             states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
             homes: BTreeMap::new(),
+            far: BTreeMap::new(),
+            collectors: BTreeMap::new(),
+            last_collector: 0,
             moved_out: MovedOut::default(),
             registry: Arc::new(UserManifests::default().registry()),
             memories: Memories::new(remembered.memories),
@@ -276,16 +297,20 @@ impl Engine {
 
     fn take(&mut self, input: Input, step: &mut Step) {
         match input {
-            Input::Observed(observation) => {
-                let delta = self.fleet.apply(observation, step.now);
-                for life in &delta.lives {
-                    self.live(life, step);
-                }
-                // Only now: several may have begun at once, and each must be known before it can be spoken of.
-                if delta.lives.iter().any(|life| matches!(life, Life::Began { .. })) {
-                    self.bind_waiting(step);
-                }
-                step.merge(delta);
+            Input::Observed(observation) => self.observe(observation, step),
+            Input::Received(received, done) => {
+                self.receive(*received, step);
+                step.settled.push(done);
+            }
+            Input::Near(target, runtime_id, reply) => {
+                let _ = reply.send(self.near(&target, &runtime_id));
+            }
+            Input::Collect(reply) => {
+                let _ = reply.send(self.open_collector());
+            }
+            Input::Gather(id, reply) => self.gather(id, reply),
+            Input::Leave(id) => {
+                self.collectors.remove(&id);
             }
             Input::Event(event, reply) => {
                 let outcome = self.ingest(*event, step);
@@ -314,6 +339,18 @@ impl Engine {
         }
     }
 
+    fn observe(&mut self, observation: Observation, step: &mut Step) {
+        let delta = self.fleet.apply(observation, step.now);
+        for life in &delta.lives {
+            self.live(life, step);
+        }
+        // Only now: several may have begun at once, and each must be known before it can be spoken of.
+        if delta.lives.iter().any(|life| matches!(life, Life::Began { .. })) {
+            self.bind_waiting(step);
+        }
+        step.merge(delta);
+    }
+
     fn live(&mut self, life: &Life, step: &mut Step) {
         match life {
             Life::Began { pane, runtime } => {
@@ -323,6 +360,7 @@ impl Engine {
             Life::Ended { pane, runtime, process } => {
                 self.decide(states::Input::Ended { runtime: runtime.clone() }, None, step);
                 self.memories.forget(runtime);
+                self.far.remove(runtime);
                 self.homes.remove(runtime);
                 self.moved_out.note(pane.clone(), *process, step.now);
             }
@@ -340,6 +378,7 @@ impl Engine {
     /// Applies one input, and writes down what it was and what it brought about.
     fn decide(&mut self, input: states::Input, event_id: Option<String>, step: &mut Step) {
         let transitions = self.states.apply(input.clone(), step.now);
+        step.note_known(&input);
         for transition in &transitions {
             if let Some(pane) = self.homes.get(&transition.runtime) {
                 step.touch(&self.fleet, pane);
@@ -395,6 +434,7 @@ impl Engine {
         if !step.delta.is_empty() || step.seq > self.shared.read().seq() {
             self.shared.publish(step.now, step.seq, |view| view.follow(&self.fleet, &self.states, &step.delta));
         }
+        self.tell_collectors(&step);
         step.answer(stored);
     }
 

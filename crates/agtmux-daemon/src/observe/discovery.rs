@@ -107,11 +107,9 @@ impl Discovery {
 
     async fn first_look(&self, remembered: &Fleet) {
         self.check_program().await;
-        let known: HashMap<ServerKey, Generation> = remembered
-            .servers()
-            .map(|(key, server)| (key.clone(), server.generation))
-            .filter(|(key, _)| key.target == TargetName::local())
-            .collect();
+        let here = remembered.servers().filter(|(key, _)| key.target.is_local());
+        let known: HashMap<ServerKey, Generation> =
+            here.map(|(key, server)| (key.clone(), server.generation)).collect();
         self.look(&known);
         let found: BTreeSet<ServerKey> =
             self.places().observed.keys().map(|socket| convert::server_key(socket, &self.0.usual)).collect();
@@ -272,7 +270,7 @@ impl Discovery {
 
     /// The way to the server of this name, if it is being observed, with as much patience as those have who act on it.
     pub(crate) fn reach(&self, key: &ServerKey) -> Option<Reach> {
-        if key.target != TargetName::local() {
+        if !key.target.is_local() {
             return self.0.senses.bare.reach(key, self.0.senses.config.tmux_bridge.subprocess_timeout.0);
         }
         Some(Reach { tmux: self.tmux(key)?, processes: Processes::Here(self.processes()) })

@@ -4,11 +4,13 @@ mod actions;
 mod adapters;
 mod bridge;
 mod events;
+mod evidence;
 mod explain;
 mod ingest;
 mod listener;
 mod query;
 mod routes;
+mod targets;
 pub(crate) mod web;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,7 @@ use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
+use crate::targets::Targets;
 
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{Bound, Peer, bind};
@@ -42,6 +45,7 @@ pub(crate) struct Context {
     pub(crate) store: Arc<Store>,
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
+    pub(crate) targets: Targets,
     pub(crate) actions: Actions,
     pub(crate) bridge: Bridge,
     /// Where a browser comes in, if it may.

@@ -130,16 +130,16 @@ pub(super) fn errors(fleet: &Fleet) -> Vec<TargetError> {
 
 fn error(target: String, server: Option<String>, outage: &Outage, pid: u32) -> TargetError {
     TargetError {
-        target,
         server,
         code: outage.code,
         message: outage.message.clone(),
-        hint: hint(outage.code, pid),
+        hint: hint(&target, outage.code, pid),
+        target,
         since: outage.since,
     }
 }
 
-fn hint(code: OutageCode, pid: u32) -> String {
+fn hint(target: &str, code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => "install tmux 3.2 or newer, or set tmux.program in the configuration; \
             `agtmux config path` tells where that is"
@@ -150,6 +150,7 @@ fn hint(code: OutageCode, pid: u32) -> String {
         OutageCode::ServerNotResponding => {
             format!("see what it does with `ps -o stat,wchan,args -p {pid}`; `kill -CONT {pid}` wakes a stopped one")
         }
+        OutageCode::TargetUnreachable => format!("see why with `agtmux target doctor {target}`"),
         OutageCode::ListingFailed => {
             "run `tmux list-panes -a` yourself to see what it says; a server that another tmux \
             started wants that one as tmux.program in the configuration"

@@ -97,6 +97,11 @@ impl HostShell {
         ask(&self.0.questions, &self.0.ended, question, within).await
     }
 
+    /// How far its clock is ahead of ours, in milliseconds, to a second.
+    pub fn clock_ahead_ms(&self) -> i64 {
+        self.0.clock_ahead.load(Ordering::Relaxed)
+    }
+
     /// The time there, or a moment before it.
     pub(crate) fn now(&self) -> SystemTime {
         let ahead = self.0.clock_ahead.load(Ordering::Relaxed);

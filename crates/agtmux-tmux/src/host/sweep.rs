@@ -35,6 +35,9 @@ pub struct Swept {
     pub processes: Option<Snapshot>,
 }
 
+/// A host that takes longer for all of it counts as one that does not answer.
+const LONGEST: Duration = Duration::from_secs(9);
+
 /// Sockets, each ended by a NUL. What is no socket, or only leads to one, is nobody's server.
 fn sockets_line(dir: &Path) -> Vec<u8> {
     let dir = quoted(dir.as_os_str());
@@ -57,7 +60,7 @@ impl HostShell {
         TmuxServer::on_host(self.clone(), socket, timeout)
     }
 
-    /// Each program gets this long; the whole question gets that for each of them.
+    /// Each program gets this long; the whole question gets that for each of them, within limits.
     pub async fn sweep(&self, sweep: &Sweep, timeout: Duration) -> Result<Swept, ShellError> {
         let (framing, mut question) = (Framing::fresh(), Question::default());
         let sockets = sweep.sockets.then(|| question.add(sockets_line(&self.facts().socket_dir)));
@@ -96,7 +99,7 @@ impl HostShell {
     /// Where a program that takes too long is ended there, the others behind it still have their turn.
     fn patience(&self, question: &Question, timeout: Duration) -> Duration {
         let turns = if self.facts().has_timeout { question.len() } else { 1 };
-        timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ON_THE_WAY
+        (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ON_THE_WAY).min(LONGEST)
     }
 
     async fn read_listing(

@@ -80,6 +80,20 @@ pub struct AttachPlan {
     pub sessions: Vec<PlanSession>,
     pub window_id: String,
     pub pane_pid: u32,
+    /// How to get to the host that it is on; null on this one.
+    #[serde(default)]
+    pub ssh: Option<SshWay>,
+}
+
+/// The way to another host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct SshWay {
+    /// The `ssh` to use.
+    pub program: String,
+    /// The host, as it is written in your ssh_config.
+    pub destination: String,
+    /// The tmux to use there.
+    pub tmux: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

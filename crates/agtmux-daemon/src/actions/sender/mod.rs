@@ -12,6 +12,7 @@ mod verify;
 use std::borrow::Cow;
 use std::time::Duration;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::config::TmuxBridge;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
@@ -36,7 +37,8 @@ const MOST_KEYS: usize = 256;
 impl Actions {
     pub(crate) async fn send(&self, action: SendAction, asker: Asker) -> Result<ActionOutcome<SendReport>, ApiError> {
         let (guards, content) = (&action.guards, content(ActionKind::Send, &action));
-        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content };
+        let ask = |guards| Ask::Send(SendAction { guards, ..action.clone() });
+        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content, ask: &ask };
         let (keys, text) = match typed(&action) {
             Ok(typed) => typed,
             Err(error) => return Err(self.turn_down(request, error).await),

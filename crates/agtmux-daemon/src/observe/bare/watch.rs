@@ -24,6 +24,8 @@ use crate::observe::{Discovery, Senses, convert};
 
 /// Looks at what the last look brought about, one after the other, before the host gets its rest.
 const IN_A_ROW: usize = 4;
+/// A server on another host gets this long at least.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// A server may stumble, for instance while it is ending.
 const STUMBLES: u32 = 2;
 
@@ -69,7 +71,7 @@ impl<'a> Host<'a> {
             pace: Pace::new(Instant::now()),
             census: Census::new(),
             registry: senses.roster.now(),
-            timeout: senses.config.tmux.command_timeout.0,
+            timeout: senses.config.tmux.command_timeout.0.max(PATIENCE),
             compared: false,
         }
     }
