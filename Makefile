@@ -17,7 +17,7 @@ run: ## build agtmux and show the agents of this machine, or a demo where no tmu
 	$(RELEASE)/agtmux welcome
 
 test: lint ## lint, then run every test; fails if anything does
-	@scripts/ensure-tools tmux browser sshd
+	@scripts/ensure-tools tmux browser sshd shells
 	scripts/test
 
 lint: ## check formatting, clippy without warnings, licences and sources of dependencies

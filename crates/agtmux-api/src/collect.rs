@@ -58,33 +58,12 @@ pub struct Batch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
-    Listed {
-        server: ServerName,
-        generation: Generation,
-        rows: Vec<PaneRow>,
-    },
-    Reread {
-        server: ServerName,
-        generation: Generation,
-        rows: Vec<PaneRow>,
-    },
-    Processes {
-        server: ServerName,
-        generation: Generation,
-        panes: Vec<ProcessSighting>,
-    },
-    ServerGone {
-        server: ServerName,
-    },
-    ServerOutage {
-        server: ServerName,
-        generation: Generation,
-        code: OutageCode,
-        message: String,
-    },
-    TargetOutage {
-        outage: Option<(OutageCode, String)>,
-    },
+    Listed { server: ServerName, generation: Generation, rows: Vec<PaneRow> },
+    Reread { server: ServerName, generation: Generation, rows: Vec<PaneRow> },
+    Processes { server: ServerName, generation: Generation, panes: Vec<ProcessSighting> },
+    ServerGone { server: ServerName },
+    ServerOutage { server: ServerName, generation: Generation, code: OutageCode, message: String },
+    TargetOutage { outage: Option<(OutageCode, String)> },
     Known(Box<Known>),
 }
 

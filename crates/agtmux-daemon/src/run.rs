@@ -95,11 +95,6 @@ fn raise_file_limit() {
 
 async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
     let RunOptions { paths, config, .. } = options;
-    let means = Means {
-        program: config.ssh.program.clone(),
-        tmux_program: config.tmux.program.clone(),
-        control_dir: paths.control_dir(),
-    };
     let (listen, hosts) = (config.web.listen.0, config.web.hosts.clone());
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
@@ -131,8 +126,13 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let stored = store.reader().and_then(|reader| {
         stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("targets cannot be read: {error}")))
     })?;
-    let targets =
-        Targets::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
+    let means = Means {
+        program: discovery.config().ssh.program.clone(),
+        tmux_program: discovery.config().tmux.program.clone(),
+        control_dir: paths.control_dir(),
+        discovery: discovery.clone(),
+    };
+    let targets = Targets::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
     let actions = Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock);
     let port = match listen {
         Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),

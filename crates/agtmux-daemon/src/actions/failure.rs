@@ -46,6 +46,7 @@ impl From<TmuxError> for Failure {
             TmuxError::Timeout(_) => (ErrorCode::Timeout, "agtmux daemon status"),
             TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
             TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
+            TmuxError::Unreachable(_) => (ErrorCode::SubprocessFailed, "agtmux target list"),
         };
         let gone = matches!(&error, TmuxError::Failed(said) if said.contains("can't find pane"));
         let (code, hint) = if gone { (ErrorCode::PaneNotFound, "agtmux list panes --all") } else { (code, hint) };
@@ -57,7 +58,7 @@ impl From<TypeError> for Failure {
     fn from(error: TypeError) -> Self {
         match error {
             // Whether it was typed before tmux fell silent is not known. It will not be typed later.
-            TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_))) => {
+            TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_) | TmuxError::Unreachable(_))) => {
                 let failure = Self::from(error);
                 let hint = "agtmux view-output shows whether it was typed; it will not be typed later";
                 Self { error: failure.error.with_hint(hint), done_something: true }

@@ -6,7 +6,7 @@ use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, KillAction, KillReport, KillSignal};
 use agtmux_core::ids::ProcessRef;
-use agtmux_tmux::platform::{self, Process};
+use agtmux_tmux::platform::Process;
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
@@ -43,12 +43,12 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
             scene.types(Typing::Keys(&[Key::Named("C-c".into())])).await?;
             Vec::new()
         }
-        KillSignal::Term | KillSignal::Kill => strike(scene, signal)?,
+        KillSignal::Term | KillSignal::Kill => strike(scene, signal).await?,
     };
-    let table = scene.actions.0.discovery.processes();
     let deadline = Instant::now() + if signal == KillSignal::Int { Duration::ZERO } else { GONE_WITHIN };
     loop {
-        let alive = table.process(process.pid).is_some_and(|found| found.start == process.start && !found.zombie);
+        let found = scene.processes.process(process.pid).await;
+        let alive = found.is_some_and(|found| found.start == process.start && !found.zombie);
         if !alive || Instant::now() >= deadline {
             return Ok(KillReport { signal, pids, ended: !alive });
         }
@@ -58,16 +58,15 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
 
 /// The agent and those of its group that live in the pane. Each is held before it is looked at, so that none of them can be
 /// another process of the same number when it is struck.
-fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
+async fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
     let agent = scene.agent()?.runtime.process;
-    let table = scene.actions.0.discovery.processes();
-    let tree = table.trees(&[scene.located.pane.pid]).pop().flatten().map(|tree| tree.processes).unwrap_or_default();
+    let tree = scene.processes.tree(scene.located.pane.pid).await.map(|tree| tree.processes).unwrap_or_default();
     let Some(company) = company(&tree, agent) else {
         return Err(Failure::refused(guards::stale("the agent's process is not in its pane any more".into())));
     };
     let mut struck = Vec::new();
     for process in company {
-        match platform::strike(&*table, process.pid, process.start, signal == KillSignal::Kill) {
+        match scene.processes.strike(process, signal == KillSignal::Kill).await {
             Ok(true) => struck.push(process.pid),
             // It has ended by itself.
             Ok(false) => {}

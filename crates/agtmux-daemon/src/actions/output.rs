@@ -113,7 +113,7 @@ impl Actions {
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
         let scene = self.scene(located, false)?;
         let available = scene.look().await.is_ok();
-        let tree = self.0.discovery.processes().trees(&[root]).pop().flatten();
+        let tree = scene.processes.tree(root).await;
         let lives = |pid: u32, start: u64| {
             tree.iter().flat_map(|tree| &tree.processes).any(|p| (p.pid, p.start) == (pid, start) && !p.zombie)
         };

@@ -19,7 +19,7 @@ use super::caller::Behind;
 use super::far::Stage;
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
-use crate::observe;
+use crate::observe::{self, Processes, Reach};
 use crate::store::SnapshotRow;
 
 /// A name for a request is not a place for a text.
@@ -59,6 +59,7 @@ pub(super) struct Scene<'a> {
     pub(super) actions: &'a Actions,
     pub(super) located: Located,
     pub(super) tmux: TmuxServer,
+    pub(super) processes: Processes,
     pub(super) guard: PaneGuard,
     pub(super) forced: bool,
 }
@@ -74,9 +75,9 @@ impl Scene<'_> {
 
     /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
     /// behind, and what is meant for it would be a command to its shell.
-    pub(super) fn same_resident(&self) -> Result<(), Failure> {
-        let discovery = &self.actions.0.discovery;
-        let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
+    pub(super) async fn same_resident(&self) -> Result<(), Failure> {
+        let tree = self.processes.tree(self.guard.pane_pid).await;
+        let now = tree.and_then(|tree| observe::resident(&self.actions.0.discovery.registry(), &tree));
         let Some(living) = &self.located.living else {
             // What was meant for a shell is not for an agent that has been started in it since.
             return match now.filter(|now| !now.suspended) {
@@ -93,7 +94,7 @@ impl Scene<'_> {
 
     /// Types, if the pane is the one that is meant, and so is whoever lives there.
     pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
-        self.same_resident()?;
+        self.same_resident().await?;
         match self.tmux.type_into(self.guard, typing).await {
             // Copy mode would take what is typed: it is left first, where that is allowed.
             Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
@@ -228,7 +229,7 @@ impl Actions {
     }
 
     pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {
-        let Some(tmux) = self.0.discovery.tmux(&located.key.server) else {
+        let Some(Reach { tmux, processes }) = self.0.discovery.reach(&located.key.server) else {
             return Err(guards::stale("its tmux server is not there".into()));
         };
         let guard = PaneGuard {
@@ -237,7 +238,7 @@ impl Actions {
             pane: located.key.pane.0,
             pane_pid: located.pane.pid,
         };
-        Ok(Scene { actions: self, located, tmux, guard, forced })
+        Ok(Scene { actions: self, located, tmux, processes, guard, forced })
     }
 
     async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {

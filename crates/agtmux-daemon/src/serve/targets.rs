@@ -22,7 +22,8 @@ pub(super) async fn get_targets(State(context): State<Context>) -> Json<Targets>
     (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(super) async fn add_target(State(context): State<Context>, body: Body) -> Result<Json<TargetItem>, Refusal> {
     let bad = |why: String| {
-        ApiError::new(ErrorCode::BadRequest, why).with_hint(r#"send {"name": "vm1", "kind": "ssh", "ssh_target": "vm1"}"#)
+        ApiError::new(ErrorCode::BadRequest, why)
+            .with_hint(r#"send {"name": "vm1", "kind": "ssh", "ssh_target": "vm1"}"#)
     };
     let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(error.to_string()))?;
     let new: NewTarget = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;

@@ -195,7 +195,8 @@ fn judge(status: Option<ExitStatus>, said: &str) -> End {
     match status.and_then(|status| status.code()) {
         Some(SSH_FAILED) => {
             let refused = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
-            let fault = if refused.iter().any(|words| said.contains(words)) { Fault::Refused } else { Fault::Unreachable };
+            let fault =
+                if refused.iter().any(|words| said.contains(words)) { Fault::Refused } else { Fault::Unreachable };
             End::new(fault, or("ssh could not connect"))
         }
         Some(NOT_FOUND) => End::new(Fault::NothingThere, "agtmux is not installed there"),

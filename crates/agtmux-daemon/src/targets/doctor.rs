@@ -64,7 +64,8 @@ impl Targets {
             }
             Ok(Ok(output)) => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed, and said nothing");
+                let last =
+                    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed, and said nothing");
                 fails(shown(last))
             }
         }

@@ -100,9 +100,11 @@ impl Link {
         let _ = status.wait_for(|status| status.connected).await;
     }
 
-    /// Has it tried again at once. Says whether it was not connected.
+    /// Has it tried again at once, also where there may be a better way by now. Says whether it is tried.
     pub(super) fn nudge(&self) -> bool {
-        let idle = !self.0.status.borrow().connected;
+        let status = self.0.status.borrow();
+        let idle = !status.connected || status.evidence == EvidenceKind::Screen;
+        drop(status);
         if idle {
             self.0.nudge.notify_one();
         }

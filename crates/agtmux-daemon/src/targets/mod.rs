@@ -1,5 +1,6 @@
 //! The other hosts: which there are, and a task for each that keeps in touch with it. Nobody waits for any of them.
 
+mod bare;
 mod channel;
 mod doctor;
 mod lines;
@@ -23,6 +24,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
+use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Change, Store};
 pub(crate) use link::{Link, LinkError};
@@ -47,6 +49,7 @@ struct Inner {
     tmux_program: PathBuf,
     /// Where connections have their sockets.
     control_dir: PathBuf,
+    discovery: Discovery,
     kept: Mutex<BTreeMap<TargetName, Kept>>,
     /// One is added or removed by one at a time.
     changing: tokio::sync::Mutex<()>,
@@ -63,6 +66,8 @@ pub(crate) struct Means {
     pub(crate) program: PathBuf,
     pub(crate) tmux_program: PathBuf,
     pub(crate) control_dir: PathBuf,
+    /// Hosts without an agtmux are observed from here.
+    pub(crate) discovery: Discovery,
 }
 
 impl Targets {
@@ -76,9 +81,10 @@ impl Targets {
         shared: Arc<Shared>,
         clock: Clock,
     ) -> Self {
-        let Means { program, tmux_program, control_dir } = means;
+        let Means { program, tmux_program, control_dir, discovery } = means;
         let (kept, changing) = (Mutex::default(), tokio::sync::Mutex::default());
-        let inner = Inner { engine, store, shared, clock, program, tmux_program, control_dir, kept, changing };
+        let inner =
+            Inner { engine, store, shared, clock, program, tmux_program, control_dir, discovery, kept, changing };
         let targets = Self(Arc::new(inner));
         let mut unknown: Vec<TargetName> = remembered.servers().map(|(key, _)| key.target.clone()).collect();
         unknown.retain(|name| !name.is_local() && !stored.iter().any(|target| target.name == *name));
@@ -109,8 +115,14 @@ impl Targets {
     fn keep(&self, target: Target) {
         let link = Link::new(self.0.clock.now());
         let ssh = self.ssh(&target.ssh);
-        let supervisor =
-            Supervisor::new(target.name.clone(), ssh, self.0.engine.clone(), self.0.clock, link.clone());
+        let supervisor = Supervisor::new(
+            target.name.clone(),
+            ssh,
+            self.0.discovery.clone(),
+            self.0.engine.clone(),
+            self.0.clock,
+            link.clone(),
+        );
         let task = tokio::spawn(supervisor.run());
         self.kept().insert(target.name, Kept { ssh: target.ssh, link, task });
     }

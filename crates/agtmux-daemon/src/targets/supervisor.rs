@@ -19,6 +19,7 @@ use super::channel::{Channel, End, Said};
 use super::link::Link;
 use crate::clock::Clock;
 use crate::engine::{EngineHandle, Received};
+use crate::observe::Discovery;
 
 /// Between attempts, and how far it grows.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -31,19 +32,27 @@ const MOST_WAITING: usize = 32;
 const SAME_CLOCK: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) struct Supervisor {
-    target: TargetName,
-    ssh: Ssh,
-    engine: EngineHandle,
-    clock: Clock,
-    link: Link,
-    health: HealthLog,
+    pub(super) target: TargetName,
+    pub(super) ssh: Ssh,
+    pub(super) discovery: Discovery,
+    pub(super) engine: EngineHandle,
+    pub(super) clock: Clock,
+    pub(super) link: Link,
+    pub(super) health: HealthLog,
     /// How much our clock is ahead of the one there.
     ahead: SignedDuration,
 }
 
 impl Supervisor {
-    pub(super) fn new(target: TargetName, ssh: Ssh, engine: EngineHandle, clock: Clock, link: Link) -> Self {
-        Self { target, ssh, engine, clock, link, health: HealthLog::default(), ahead: SignedDuration::ZERO }
+    pub(super) fn new(
+        target: TargetName,
+        ssh: Ssh,
+        discovery: Discovery,
+        engine: EngineHandle,
+        clock: Clock,
+        link: Link,
+    ) -> Self {
+        Self { target, ssh, discovery, engine, clock, link, health: HealthLog::default(), ahead: SignedDuration::ZERO }
     }
 
     /// Runs until it is aborted. Its ssh ends with it.
@@ -51,7 +60,14 @@ impl Supervisor {
         let mut failures = 0_u32;
         loop {
             let began = Instant::now();
-            let end = self.converse().await;
+            let end = match self.converse().await {
+                // Without an agtmux its tmux can still be asked.
+                end if end.fault == Fault::NothingThere => match self.watch_by_shell().await {
+                    Some(end) => end,
+                    None => continue,
+                },
+                end => end,
+            };
             self.link.open(None);
             self.ssh.forget_connection();
             failures = if began.elapsed() >= WAS_GOOD { 1 } else { failures.saturating_add(1) };
@@ -178,7 +194,10 @@ mod tests {
     fn pauses_grow_and_stay_bounded() {
         for failures in 0..100 {
             let pause = pause(failures);
-            assert!(pause >= FIRST_PAUSE.mul_f64(0.75) && pause <= LONGEST_PAUSE.mul_f64(1.25), "{failures}: {pause:?}");
+            assert!(
+                pause >= FIRST_PAUSE.mul_f64(0.75) && pause <= LONGEST_PAUSE.mul_f64(1.25),
+                "{failures}: {pause:?}"
+            );
         }
         assert!(pause(10) > Duration::from_secs(20));
         // Three attempts, each within its time, are over within half a minute: it is known to be down by then.

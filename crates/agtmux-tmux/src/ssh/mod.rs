@@ -1,7 +1,7 @@
 //! How the system's `ssh` is called. The user's own settings, agent, jump hosts and known hosts rule; what is said here
 //! only keeps a call from asking, hanging or forwarding anything.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -43,14 +43,14 @@ impl Ssh {
     }
 
     /// A call without a terminal that asks nothing. `remote` is read by the shell of the account there.
-    pub fn command(&self, sharing: Sharing, remote: &str) -> tokio::process::Command {
+    pub fn command(&self, sharing: Sharing, remote: impl AsRef<OsStr>) -> tokio::process::Command {
         let mut command = tokio::process::Command::new(&self.program);
-        command.args(self.words(sharing, remote)).kill_on_drop(true);
+        command.args(self.words(sharing, remote.as_ref())).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    fn words(&self, sharing: Sharing, remote: &str) -> Vec<OsString> {
+    fn words(&self, sharing: Sharing, remote: &OsStr) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["-T".into()];
         let control = control_path(&self.control).filter(|_| sharing == Sharing::Shared);
         let shared = control.is_some();
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn words(ssh: &Ssh, sharing: Sharing) -> Vec<String> {
-        ssh.words(sharing, "true").into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
+        ssh.words(sharing, OsStr::new("true")).into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     #[test]

@@ -150,8 +150,7 @@ fn command_line(scene: &Scene<'_>, past: &PastRuntime) -> Result<(String, String
 
 /// Into the shell, which has to wait for a command.
 async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<String, Failure> {
-    let table = scene.actions.0.discovery.processes();
-    let tree = table.trees(&[scene.located.pane.pid]).pop().flatten();
+    let tree = scene.processes.tree(scene.located.pane.pid).await;
     let at_prompt = tree.as_ref().ok_or_else(|| "its program is gone".to_owned()).and_then(shell::at_prompt);
     let shell = at_prompt.map_err(|why| {
         let pane = scene.located.key.pane;
@@ -160,7 +159,7 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
             format!("agtmux attach {pane}"),
         )
     })?;
-    let there = cwd.is_some_and(|dir| table.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
+    let there = cwd.is_some_and(|dir| scene.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
     let line = match cwd.filter(|_| !there) {
         Some(dir) => format!("cd {} && {command}", shell::quoted(dir)),
         None => command.to_owned(),
@@ -178,7 +177,6 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
 /// The agent, as soon as it is seen there.
 async fn new_runtime(scene: &Scene<'_>, past: &PastRuntime) -> Option<String> {
     let (engine, place) = (&scene.actions.0.engine, place(scene)?);
-    let table = scene.actions.0.discovery.processes();
     let started = Instant::now();
     while started.elapsed() < SEEN_WITHIN {
         sleep(LOOK_EVERY).await;
@@ -190,7 +188,7 @@ async fn new_runtime(scene: &Scene<'_>, past: &PastRuntime) -> Option<String> {
             _ if started.elapsed() < STARTED_WITHIN => {}
             _ if located.pane.dead.is_some() => return None,
             _ => {
-                let tree = table.trees(&[located.pane.pid]).pop().flatten();
+                let tree = scene.processes.tree(located.pane.pid).await;
                 if tree.is_some_and(|tree| shell::at_prompt(&tree).is_ok()) {
                     return None;
                 }

@@ -151,7 +151,7 @@ impl<'a> Sender<'a> {
         witness.forget();
         let mut attempts = 0;
         loop {
-            self.still_lives()?;
+            self.still_lives().await?;
             self.press_looking(&[Key::enter()]).await?;
             attempts += 1;
             if !self.bridge.verify_enter {
@@ -234,7 +234,7 @@ impl<'a> Sender<'a> {
         let pane = self.scene.located.key.pane;
         loop {
             let late = Instant::now() >= deadline;
-            self.scene.same_resident()?;
+            self.scene.same_resident().await?;
             match self.typed(&agent_type).await? {
                 Some(draft) if draft.is_empty() || self.scene.forced => return Ok(Some(draft)),
                 // Twice, because a look may come in the middle of a drawing.
@@ -284,12 +284,12 @@ impl<'a> Sender<'a> {
 
     /// What waits in the box of an agent that has ended meanwhile would be a command to its shell, and one that is stopped
     /// takes nothing.
-    fn still_lives(&self) -> Result<(), Failure> {
+    pub(super) async fn still_lives(&self) -> Result<(), Failure> {
         let Some(living) = self.scene.located.living.as_ref().filter(|_| self.profile == Profile::Tui) else {
             return Ok(());
         };
         let agent = living.runtime.process;
-        let found = self.scene.actions.0.discovery.processes().process(agent.pid);
+        let found = self.scene.processes.process(agent.pid).await;
         match found.filter(|process| process.start == agent.start && !process.zombie) {
             None => Err(Failure::refused(guards::stale("the agent ended before Enter was pressed".into()))),
             Some(process) if process.stopped => {

@@ -1,0 +1,168 @@
+//! How a pane is reached by those who act on it: here, or through the shell of its host.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agtmux_api::wire::ServerHealth;
+use agtmux_core::ids::{ServerKey, ServerName, TargetName};
+use agtmux_tmux::host::HostShell;
+use agtmux_tmux::platform::{self, PaneProcesses, Process, ProcessTable};
+use agtmux_tmux::{TmuxServer, platform::strike};
+use tokio::sync::Notify;
+
+/// Everything that an action needs of the place where it is done.
+pub(crate) struct Reach {
+    pub(crate) tmux: TmuxServer,
+    pub(crate) processes: Processes,
+}
+
+/// The process table of the host that a pane is on.
+#[derive(Clone)]
+pub(crate) enum Processes {
+    Here(Arc<dyn ProcessTable>),
+    There { shell: HostShell, patience: Duration },
+}
+
+impl Processes {
+    /// None where the root is gone, or nobody answers.
+    pub(crate) async fn tree(&self, root: u32) -> Option<PaneProcesses> {
+        match self {
+            Self::Here(table) => table.trees(&[root]).pop().flatten(),
+            Self::There { shell, patience } => shell.processes(*patience).await.ok()?.tree(root),
+        }
+    }
+
+    pub(crate) async fn process(&self, pid: u32) -> Option<Process> {
+        match self {
+            Self::Here(table) => table.process(pid),
+            Self::There { shell, patience } => shell.processes(*patience).await.ok()?.process(pid),
+        }
+    }
+
+    /// Where a process is; None where that is not told.
+    pub(crate) fn cwd(&self, pid: u32) -> Option<PathBuf> {
+        match self {
+            Self::Here(table) => table.cwd(pid),
+            Self::There { .. } => None,
+        }
+    }
+
+    /// Sends TERM, or KILL, to this process and to no other that has got its number since. False if it has ended.
+    pub(crate) async fn strike(&self, process: &Process, kill: bool) -> io::Result<bool> {
+        match self {
+            Self::Here(table) => strike(&**table, process.pid, process.start, kill),
+            Self::There { shell, patience } => {
+                shell.strike(process, kill, *patience).await.map_err(|error| io::Error::other(error.to_string()))
+            }
+        }
+    }
+
+    /// The longest line that this terminal takes, where it collects lines and we can see it.
+    pub(crate) fn longest_line(&self, tty: &str) -> Option<usize> {
+        match self {
+            Self::Here(_) => platform::longest_line(Path::new(tty)),
+            Self::There { .. } => None,
+        }
+    }
+
+    /// How much of what was typed into this terminal was not read yet, where we can see it.
+    pub(crate) fn unread_input(&self, tty: &str) -> Option<u64> {
+        match self {
+            Self::Here(_) => platform::unread_input(Path::new(tty)).map(u64::from),
+            Self::There { .. } => None,
+        }
+    }
+}
+
+/// The hosts that are watched through a shell at this moment, and the servers that were last seen on each.
+#[derive(Default)]
+pub(crate) struct BareHosts {
+    hosts: Mutex<HashMap<TargetName, Arc<BareHost>>>,
+    seen: Mutex<HashMap<TargetName, BTreeSet<ServerKey>>>,
+}
+
+pub(super) struct BareHost {
+    pub(super) shell: HostShell,
+    /// Somebody acts there: what comes of it is worth a look.
+    pub(super) nudge: Notify,
+    servers: Mutex<BTreeMap<ServerName, (PathBuf, Option<ServerHealth>)>>,
+}
+
+/// A host that is watched until this is dropped.
+pub(super) struct Watched<'a> {
+    hosts: &'a BareHosts,
+    target: TargetName,
+    pub(super) host: Arc<BareHost>,
+}
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        let mut hosts = lock(&self.hosts.hosts);
+        if hosts.get(&self.target).is_some_and(|host| Arc::ptr_eq(host, &self.host)) {
+            hosts.remove(&self.target);
+        }
+    }
+}
+
+impl BareHosts {
+    /// Servers that were known before the daemon began.
+    pub(in crate::observe) fn remember<'a>(&self, servers: impl Iterator<Item = &'a ServerKey>) {
+        let mut seen = lock(&self.seen);
+        for key in servers.filter(|key| key.target != TargetName::local()) {
+            seen.entry(key.target.clone()).or_default().insert(key.clone());
+        }
+    }
+
+    pub(super) fn watch(&self, target: TargetName, shell: HostShell) -> Watched<'_> {
+        let host = Arc::new(BareHost { shell, nudge: Notify::new(), servers: Mutex::default() });
+        lock(&self.hosts).insert(target.clone(), host.clone());
+        Watched { hosts: self, target, host }
+    }
+
+    /// The servers that were seen on it, also before the last connection ended.
+    pub(super) fn seen(&self, target: &TargetName) -> BTreeSet<ServerKey> {
+        lock(&self.seen).get(target).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn note(&self, key: &ServerKey, is_there: bool) {
+        let mut seen = lock(&self.seen);
+        let servers = seen.entry(key.target.clone()).or_default();
+        if is_there {
+            servers.insert(key.clone());
+        } else {
+            servers.remove(key);
+        }
+    }
+
+    /// The way to a server of such a host. Whoever asks is about to act, so the host is looked at again soon.
+    pub(in crate::observe) fn reach(&self, key: &ServerKey, patience: Duration) -> Option<Reach> {
+        let host = lock(&self.hosts).get(&key.target).cloned()?;
+        let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
+        host.nudge.notify_one();
+        let processes = Processes::There { shell: host.shell.clone(), patience };
+        Some(Reach { tmux: host.shell.tmux(socket, patience), processes })
+    }
+
+    pub(in crate::observe) fn reports(&self) -> Vec<ServerHealth> {
+        let hosts: Vec<Arc<BareHost>> = lock(&self.hosts).values().cloned().collect();
+        let of = |host: Arc<BareHost>| lock(&host.servers).values().filter_map(|(_, report)| report.clone()).collect();
+        hosts.into_iter().flat_map(|host| -> Vec<ServerHealth> { of(host) }).collect()
+    }
+}
+
+impl BareHost {
+    pub(super) fn put(&self, name: ServerName, socket: PathBuf, report: Option<ServerHealth>) {
+        lock(&self.servers).insert(name, (socket, report));
+    }
+
+    pub(super) fn drop_server(&self, name: &ServerName) {
+        lock(&self.servers).remove(name);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
