@@ -128,7 +128,6 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     })?;
     let means = Means {
         program: discovery.config().ssh.program.clone(),
-        tmux_program: discovery.config().tmux.program.clone(),
         control_dir: paths.control_dir(),
         discovery: discovery.clone(),
     };

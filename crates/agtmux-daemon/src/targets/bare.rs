@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agtmux_api::VERSION;
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::fleet::Observation;
 use agtmux_core::sanitize;
@@ -19,7 +20,7 @@ const HELLO_WITHIN: Duration = Duration::from_secs(9);
 
 impl Supervisor {
     /// Returns when the connection has ended, or with nothing when somebody wants another way to be tried.
-    pub(super) async fn watch_by_shell(&mut self) -> Option<End> {
+    pub(super) async fn watch_by_shell(&mut self, because: &End) -> Option<End> {
         let command = self.ssh.command(Sharing::Shared, REMOTE_COMMAND);
         let shell = match HostShell::open(command, HELLO_WITHIN).await {
             Ok(shell) => shell,
@@ -34,13 +35,13 @@ impl Supervisor {
         loop {
             tokio::select! {
                 why = &mut watch => return Some(end(&why)),
-                Some(()) = answers.recv() => self.answered(ahead).await,
+                Some(()) = answers.recv() => self.answered(ahead, because).await,
                 () = link.nudged() => return None,
             }
         }
     }
 
-    async fn answered(&mut self, ahead: i64) {
+    async fn answered(&mut self, ahead: i64, because: &End) {
         let health = self.health.succeeded();
         let status = self.link.status();
         if status.connected && status.health == health {
@@ -48,7 +49,7 @@ impl Supervisor {
         }
         let (target, host, now) = (self.target.clone(), self.ssh.destination().to_owned(), self.clock.now());
         if !status.connected {
-            tracing::info!(%target, "connected; agtmux is not installed there, its tmux is asked through a shell");
+            tracing::info!(%target, why = because.message, "connected; its tmux is asked through a shell");
             self.engine.observe(Observation::TargetOutage { target: target.clone(), outage: None }).await;
         }
         self.link.change(|status| {
@@ -57,7 +58,9 @@ impl Supervisor {
             (status.version, status.fault, status.message) = (None, None, None);
             status.clock_ahead_ms = Some(ahead);
             status.hint = Some(format!(
-                "only screens and processes are seen there; install agtmux on {host}, then: agtmux target connect {target}"
+                "{}, so only screens and processes are seen; install agtmux {VERSION} on {host}, then: \
+                 agtmux target connect {target}",
+                because.message
             ));
             status.tries += 1;
         });

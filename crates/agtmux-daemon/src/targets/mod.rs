@@ -8,7 +8,7 @@ mod link;
 mod supervisor;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -46,7 +46,6 @@ struct Inner {
     shared: Arc<Shared>,
     clock: Clock,
     program: PathBuf,
-    tmux_program: PathBuf,
     /// Where connections have their sockets.
     control_dir: PathBuf,
     discovery: Discovery,
@@ -64,7 +63,6 @@ struct Kept {
 /// What is needed to reach other hosts.
 pub(crate) struct Means {
     pub(crate) program: PathBuf,
-    pub(crate) tmux_program: PathBuf,
     pub(crate) control_dir: PathBuf,
     /// Hosts without an agtmux are observed from here.
     pub(crate) discovery: Discovery,
@@ -81,10 +79,10 @@ impl Targets {
         shared: Arc<Shared>,
         clock: Clock,
     ) -> Self {
-        let Means { program, tmux_program, control_dir, discovery } = means;
+        let Means { program, control_dir, discovery } = means;
         let (kept, changing) = (Mutex::default(), tokio::sync::Mutex::default());
         let inner =
-            Inner { engine, store, shared, clock, program, tmux_program, control_dir, discovery, kept, changing };
+            Inner { engine, store, shared, clock, program, control_dir, discovery, kept, changing };
         let targets = Self(Arc::new(inner));
         let mut unknown: Vec<TargetName> = remembered.servers().map(|(key, _)| key.target.clone()).collect();
         unknown.retain(|name| !name.is_local() && !stored.iter().any(|target| target.name == *name));
@@ -143,9 +141,8 @@ impl Targets {
 
     /// How a person gets there.
     pub(crate) fn way(&self, name: &TargetName) -> Option<SshWay> {
-        let text = |path: &Path| path.display().to_string();
         let destination = self.kept().get(name)?.ssh.to_string();
-        Some(SshWay { program: text(&self.0.program), destination, tmux: text(&self.0.tmux_program) })
+        Some(SshWay { program: self.0.program.display().to_string(), destination })
     }
 
     pub(crate) fn list(&self) -> wire::Targets {

@@ -61,8 +61,9 @@ impl Supervisor {
         loop {
             let began = Instant::now();
             let end = match self.converse().await {
-                // Without an agtmux its tmux can still be asked.
-                end if end.fault == Fault::NothingThere => match self.watch_by_shell().await {
+                // Without an agtmux that understands us its tmux can still be asked.
+                end if matches!(end.fault, Fault::NothingThere | Fault::Mismatch) => match self.watch_by_shell(&end).await
+                {
                     Some(end) => end,
                     None => continue,
                 },

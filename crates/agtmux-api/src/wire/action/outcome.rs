@@ -92,8 +92,6 @@ pub struct SshWay {
     pub program: String,
     /// The host, as it is written in your ssh_config.
     pub destination: String,
-    /// The tmux to use there.
-    pub tmux: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
