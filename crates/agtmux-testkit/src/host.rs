@@ -197,8 +197,8 @@ impl Host {
 
     /// Ends its sshd and every connection to it, as a crash would.
     pub fn kill(&self) {
-        let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         let pids = self.sshd_pids();
+        let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         let _ = running.kill();
         for pid in &pids {
             process::signal(*pid, Signal::KILL);
@@ -228,8 +228,16 @@ impl Host {
             let argv = process::argv(*pid);
             argv.first().is_some_and(|word| word.starts_with(b"sshd") || word.ends_with(b"/sshd"))
         };
-        // A session's own environment is that of the host, too.
-        self.world.processes().into_iter().filter(is_sshd).collect()
+        let listener = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|running| running.id());
+        // By descent: one that writes another title for itself writes over its environment.
+        let all: Vec<(u32, Option<u32>)> = process::all().into_iter().map(|pid| (pid, process::parent(pid))).collect();
+        let mut found: Vec<u32> = listener.into_iter().collect();
+        let mut n = 0;
+        while n < found.len() {
+            found.extend(all.iter().filter(|(_, parent)| *parent == Some(found[n])).map(|(pid, _)| *pid));
+            n += 1;
+        }
+        found.into_iter().filter(is_sshd).collect()
     }
 
     /// What a command prints there, run by ssh as a person would.

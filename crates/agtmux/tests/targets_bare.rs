@@ -92,12 +92,12 @@ fn a_host_with_only_tmux_and_a_shell_is_seen_by_its_screens() {
     }
     // Each is a pane like any other: its window, its end, and a shell that is none.
     let server = host.tmux("default");
-    server.run(&["rename-window", "-t", &agent.pane, "another name"]);
+    server.run(&["rename-session", "-t", "=work", "another name"]);
     wait_for("the new name", SOON, || {
         let item = net.stage.item(&agent).unwrap_or_default();
-        if item["window_name"] == "another name" { Ok(()) } else { Err(item.to_string()) }
+        if item["identity"]["session_name"] == "another name" { Ok(()) } else { Err(item.to_string()) }
     });
-    server.run(&["kill-session", "-t", "=work"]);
+    server.run(&["kill-session", "-t", "=another name"]);
     wait_for("its end", SOON, || net.stage.item(&agent).map_or(Ok(()), |item| Err(item.to_string())));
 }
 
@@ -116,7 +116,7 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
 
     let text = "two lines\nwith $(touch x), `id` and 'quotes' \\ -x; 日本\n\nand an end";
     let sent = assert_done(&net.stage.send(&first.runtime, text));
-    assert_eq!((&sent["report"]["verified"], &sent["target"]), (&json!("confirmed"), &json!("vm1")), "{sent}");
+    assert_eq!((&sent["verified"], &sent["target"]), (&json!("confirmed"), &json!("vm1")), "{sent}");
     assert_eq!(first.submitted(), [text]);
     second.assert_untouched();
     here.assert_untouched();
@@ -124,7 +124,7 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
     assert_refused(&ambiguous, "E_REF_AMBIGUOUS");
 
     let shown = assert_done(&net.stage.post("view-output", &json!({"ref": second.runtime, "lines": 20})));
-    assert!(shown["report"]["lines"].to_string().contains("for shortcuts"), "{shown}");
+    assert!(shown["lines"].to_string().contains("for shortcuts"), "{shown}");
 
     net.stage.show(&second, "dialog", "waiting_approval");
     let refused = net.stage.send(&second.runtime, "not into a dialog");
@@ -135,7 +135,7 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
     here.assert_untouched();
 
     let killed = assert_done(&net.stage.post("kill", &json!({"ref": first.runtime, "signal": "TERM"})));
-    assert_eq!(killed["report"]["ended"], true, "{killed}");
+    assert_eq!(killed["ended"], true, "{killed}");
     wait_for("its end", SOON, || net.stage.item(&first).map_or(Ok(()), |item| Err(item.to_string())));
     net.stage.becomes(&here, "idle");
     assert!(net.stage.item(&second).is_some_and(|item| item["agent_type"] == "claude"));
