@@ -234,7 +234,8 @@ impl Host {
         let mut found: Vec<u32> = listener.into_iter().collect();
         let mut n = 0;
         while n < found.len() {
-            found.extend(all.iter().filter(|(_, parent)| *parent == Some(found[n])).map(|(pid, _)| *pid));
+            let pid = found[n];
+            found.extend(all.iter().filter(|(_, parent)| *parent == Some(pid)).map(|(child, _)| *child));
             n += 1;
         }
         found.into_iter().filter(is_sshd).collect()

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, attach, audit, collect, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    send, setup, status, target, view_output, wait, watch, web,
+    adapters, attach, audit, collect, config, daemon, emit, explain, history, hook, kill, list, replay, respond,
+    resume, run, send, setup, status, target, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\

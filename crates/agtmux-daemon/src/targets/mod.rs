@@ -81,8 +81,7 @@ impl Targets {
     ) -> Self {
         let Means { program, control_dir, discovery } = means;
         let (kept, changing) = (Mutex::default(), tokio::sync::Mutex::default());
-        let inner =
-            Inner { engine, store, shared, clock, program, control_dir, discovery, kept, changing };
+        let inner = Inner { engine, store, shared, clock, program, control_dir, discovery, kept, changing };
         let targets = Self(Arc::new(inner));
         let mut unknown: Vec<TargetName> = remembered.servers().map(|(key, _)| key.target.clone()).collect();
         unknown.retain(|name| !name.is_local() && !stored.iter().any(|target| target.name == *name));

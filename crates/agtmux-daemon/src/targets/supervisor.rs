@@ -62,11 +62,12 @@ impl Supervisor {
             let began = Instant::now();
             let end = match self.converse().await {
                 // Without an agtmux that understands us its tmux can still be asked.
-                end if matches!(end.fault, Fault::NothingThere | Fault::Mismatch) => match self.watch_by_shell(&end).await
-                {
-                    Some(end) => end,
-                    None => continue,
-                },
+                end if matches!(end.fault, Fault::NothingThere | Fault::Mismatch) => {
+                    match self.watch_by_shell(&end).await {
+                        Some(end) => end,
+                        None => continue,
+                    }
+                }
                 end => end,
             };
             self.link.open(None);

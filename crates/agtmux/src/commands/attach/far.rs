@@ -16,7 +16,8 @@ use crate::message::Message;
 use crate::output;
 
 /// tmux may be where only a login shell looks. What follows are its words.
-const TMUX: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin\" exec tmux \"$@\"' tmux ";
+const TMUX: &str =
+    "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin\" exec tmux \"$@\"' tmux ";
 
 pub(super) fn go(
     done: &ActionOutcome<AttachPlan>,
