@@ -113,6 +113,14 @@ impl Hosts {
         self.add(alias, &host.address, host.port);
     }
 
+    /// Lets this hub in as well, under an alias of its own.
+    pub fn share(&self, owner: &Self, host: &Host, alias: &str) {
+        for file in ["key", "key.pub", "known_hosts"] {
+            fs::copy(owner.dir.join(file), self.dir.join(file)).expect("copied");
+        }
+        self.alias(host, alias);
+    }
+
     fn make_known(&self, host: &Host) {
         let public = fs::read_to_string(host.dir().join("host_key.pub")).expect("a key was made");
         let file = self.dir.join("known_hosts");
@@ -228,17 +236,10 @@ impl Host {
             let argv = process::argv(*pid);
             argv.first().is_some_and(|word| word.starts_with(b"sshd") || word.ends_with(b"/sshd"))
         };
-        let listener = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|running| running.id());
-        // By descent: one that writes another title for itself writes over its environment.
-        let all: Vec<(u32, Option<u32>)> = process::all().into_iter().map(|pid| (pid, process::parent(pid))).collect();
-        let mut found: Vec<u32> = listener.into_iter().collect();
-        let mut n = 0;
-        while n < found.len() {
-            let pid = found[n];
-            found.extend(all.iter().filter(|(_, parent)| *parent == Some(pid)).map(|(child, _)| *child));
-            n += 1;
-        }
-        found.into_iter().filter(is_sshd).collect()
+        // By descent: sshd writes what it does over its own environment.
+        let sshd = self.sshd.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(listener) = sshd.as_ref().map(|running| running.id()) else { return Vec::new() };
+        [listener].into_iter().chain(process::descendants(listener)).filter(is_sshd).collect()
     }
 
     /// What a command prints there, run by ssh as a person would.

@@ -197,6 +197,14 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
     assert_eq!(format!("runtime:{}", item["runtime_id"].as_str().expect("an agent has one")), lost.runtime);
     assert_eq!(net.panes().len(), 2, "no twins");
     lost.assert_untouched();
+    // One that keeps its connections and does not answer is noticed as well.
+    one.freeze();
+    net.target_becomes("vm1", "degraded");
+    net.stage.show(&well, "dialog", "waiting_approval");
+    one.thaw();
+    net.healthy("vm1");
+    net.stage.becomes(&lost, "idle");
+    assert_eq!(net.panes().len(), 2, "no twins");
 }
 
 #[test]

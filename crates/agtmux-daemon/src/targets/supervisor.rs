@@ -60,16 +60,7 @@ impl Supervisor {
         let mut failures = 0_u32;
         loop {
             let began = Instant::now();
-            let end = match self.converse().await {
-                // Without an agtmux that understands us its tmux can still be asked.
-                end if matches!(end.fault, Fault::NothingThere | Fault::Mismatch) => {
-                    match self.watch_by_shell(&end).await {
-                        Some(end) => end,
-                        None => continue,
-                    }
-                }
-                end => end,
-            };
+            let Some(end) = self.one_way_or_the_other().await else { continue };
             self.link.open(None);
             self.ssh.forget_connection();
             failures = if began.elapsed() >= WAS_GOOD { 1 } else { failures.saturating_add(1) };
@@ -78,6 +69,20 @@ impl Supervisor {
                 () = sleep(pause(failures)) => {}
                 () = self.link.nudged() => {}
             }
+        }
+    }
+
+    /// Returns when the connection has ended, or with nothing when another way is to be tried at once.
+    async fn one_way_or_the_other(&mut self) -> Option<End> {
+        let end = self.converse().await;
+        if !matches!(end.fault, Fault::NothingThere | Fault::Mismatch) {
+            return Some(end);
+        }
+        // Without an agtmux that understands us its tmux can still be asked.
+        match self.watch_by_shell(&end).await? {
+            // What can be mended is told.
+            nothing if nothing.fault == Fault::NothingThere && end.fault == Fault::Mismatch => Some(end),
+            otherwise => Some(otherwise),
         }
     }
 
