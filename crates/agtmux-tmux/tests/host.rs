@@ -33,6 +33,11 @@ async fn shell_of(world: &World, program: &str, args: &[&str]) -> Result<HostShe
     HostShell::open(Command::from(command), PATIENT).await
 }
 
+/// Those that read what they are to run, as ours does and those of panes do not.
+fn shells(world: &World) -> Vec<u32> {
+    world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
+}
+
 async fn sweep(shell: &HostShell, servers: Vec<PathBuf>) -> Swept {
     let sweep = Sweep { sockets: true, servers, processes: true, ..Sweep::default() };
     shell.sweep(&sweep, PATIENT).await.expect("it answers")
@@ -187,8 +192,7 @@ fn its_end_is_told_at_once_with_its_last_words() {
         let shell = shell(world).await;
         let tmux = shell.tmux(server.socket(), PATIENT);
         tmux.list().await.expect("it answers");
-        let is_shell = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word == b"sh");
-        let pid = world.processes().into_iter().find(is_shell).expect("our shell");
+        let [pid] = shells(world)[..] else { panic!("one shell is ours") };
         process::signal(pid, Signal::KILL);
         assert!(matches!(tokio::time::timeout(SOON, shell.ended()).await, Ok(ShellError::Closed(_))));
         assert!(matches!(tmux.list().await, Err(TmuxError::Unreachable(_))));
@@ -230,16 +234,16 @@ fn nothing_is_left_when_the_shell_is_let_go() {
     in_world(async |world| {
         let server = world.tmux("default");
         server.new_session("work", "cat");
-        let before = world.processes().len();
         let shell = shell(world).await;
+        assert_eq!(shells(world).len(), 1);
         sweep(&shell, vec![server.socket().to_owned()]).await;
         drop(shell);
         // The farewell is said by the runtime.
         let deadline = tokio::time::Instant::now() + SOON;
-        while world.processes().len() > before && tokio::time::Instant::now() < deadline {
+        while !shells(world).is_empty() && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(world.processes().len(), before);
+        assert_eq!(shells(world), Vec::<u32>::new());
         assert_eq!(fs::read_dir(world.home()).expect("a home").count(), 0, "no file either");
     });
 }

@@ -46,7 +46,7 @@ impl From<TmuxError> for Failure {
             TmuxError::Timeout(_) => (ErrorCode::Timeout, "agtmux daemon status"),
             TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
             TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
-            TmuxError::Unreachable(_) => (ErrorCode::SubprocessFailed, "agtmux target list"),
+            TmuxError::Unreachable(_) => (ErrorCode::TargetUnreachable, "agtmux target list"),
         };
         let gone = matches!(&error, TmuxError::Failed(said) if said.contains("can't find pane"));
         let (code, hint) = if gone { (ErrorCode::PaneNotFound, "agtmux list panes --all") } else { (code, hint) };
@@ -59,7 +59,11 @@ impl From<TypeError> for Failure {
         match error {
             // Whether it was typed before tmux fell silent is not known. It will not be typed later.
             TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_) | TmuxError::Unreachable(_))) => {
-                let failure = Self::from(error);
+                let is_lost = matches!(error, TmuxError::Unreachable(_));
+                let mut failure = Self::from(error);
+                if is_lost {
+                    failure.error.code = ErrorCode::OutcomeUnknown;
+                }
                 let hint = "agtmux view-output shows whether it was typed; it will not be typed later";
                 Self { error: failure.error.with_hint(hint), done_something: true }
             }

@@ -2,6 +2,7 @@
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, Guards};
+use agtmux_core::ids::TargetName;
 use agtmux_core::state::State;
 use jiff::{SignedDuration, Timestamp};
 
@@ -97,6 +98,10 @@ fn updated_within(located: &Located, within_ms: u64, now: Timestamp) -> Result<(
 
 /// What nobody is sure of is not acted on.
 fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
+    let target = &located.key.server.target;
+    if !located.reachable && !target.is_local() {
+        return Err(out_of_reach(target));
+    }
     if !located.reachable {
         let error = ApiError::new(ErrorCode::RuntimeStale, "its tmux server does not answer");
         return Err(error.with_hint("agtmux daemon status"));
@@ -109,6 +114,11 @@ fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
         return Err(error.with_hint("agtmux explain tells why; --force-stale goes on all the same"));
     }
     Ok(())
+}
+
+pub(super) fn out_of_reach(target: &TargetName) -> ApiError {
+    let message = format!("nothing was done: {target}, or its tmux server, does not answer");
+    ApiError::new(ErrorCode::TargetUnreachable, message).with_hint(format!("agtmux target doctor {target}"))
 }
 
 pub(super) fn stale(message: String) -> ApiError {

@@ -143,7 +143,11 @@ impl Actions {
             Ok(None) => match self.prepare(order, &request, &mut record).await {
                 Ok((stage, snapshot, _lock)) => {
                     let done = match stage {
-                        Stage::Here(scene) => act(&scene).await,
+                        Stage::Here(scene) => {
+                            let done = act(&scene).await;
+                            self.0.discovery.acted(&scene.located.key.server.target);
+                            done
+                        }
                         Stage::There(far) => far.relay(request.kind, request.guards, request.ask).await,
                     };
                     done.map(|report| outcome(&record, &snapshot, started, report))
@@ -230,7 +234,10 @@ impl Actions {
 
     pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {
         let Some(Reach { tmux, processes }) = self.0.discovery.reach(&located.key.server) else {
-            return Err(guards::stale("its tmux server is not there".into()));
+            return Err(match located.key.server.target.is_local() {
+                true => guards::stale("its tmux server is not there".into()),
+                false => guards::out_of_reach(&located.key.server.target),
+            });
         };
         let guard = PaneGuard {
             server_pid: located.generation.pid,

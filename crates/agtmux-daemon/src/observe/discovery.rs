@@ -276,6 +276,11 @@ impl Discovery {
         Some(Reach { tmux: self.tmux(key)?, processes: Processes::Here(self.processes()) })
     }
 
+    /// Something was done on this host: what comes of it is worth a look, where nothing else tells.
+    pub(crate) fn acted(&self, target: &TargetName) {
+        self.0.senses.bare.nudge(target);
+    }
+
     fn tmux(&self, key: &ServerKey) -> Option<TmuxServer> {
         let places = self.places();
         let socket = places.observed.keys().find(|socket| convert::server_key(socket, &self.0.usual) == *key)?;

@@ -26,6 +26,7 @@ impl Supervisor {
             Ok(shell) => shell,
             Err(error) => return Some(end(&error)),
         };
+        self.health.succeeded();
         let (discovery, link, ahead) = (self.discovery.clone(), self.link.clone(), shell.clock_ahead_ms());
         let (tell, mut answers) = mpsc::unbounded_channel();
         let watch = run_bare(&discovery, self.target.clone(), shell, || {

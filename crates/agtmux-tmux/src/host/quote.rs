@@ -135,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
+        #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("AGTMUX_SOAK").is_some() { 3000 } else { 24 }))]
 
         /// Several words at once, each of any bytes that a word can have.
         #[test]

@@ -86,7 +86,7 @@ pub(crate) struct BareHosts {
 
 pub(super) struct BareHost {
     pub(super) shell: HostShell,
-    /// Somebody acts there: what comes of it is worth a look.
+    /// Somebody has acted there.
     pub(super) nudge: Notify,
     servers: Mutex<BTreeMap<ServerName, (PathBuf, Option<ServerHealth>)>>,
 }
@@ -137,13 +137,18 @@ impl BareHosts {
         }
     }
 
-    /// The way to a server of such a host. Whoever asks is about to act, so the host is looked at again soon.
+    /// The way to a server of such a host.
     pub(in crate::observe) fn reach(&self, key: &ServerKey, patience: Duration) -> Option<Reach> {
         let host = lock(&self.hosts).get(&key.target).cloned()?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
-        host.nudge.notify_one();
         let processes = Processes::There { shell: host.shell.clone(), patience };
         Some(Reach { tmux: host.shell.tmux(socket, patience), processes })
+    }
+
+    pub(in crate::observe) fn nudge(&self, target: &TargetName) {
+        if let Some(host) = lock(&self.hosts).get(target) {
+            host.nudge.notify_one();
+        }
     }
 
     pub(in crate::observe) fn reports(&self) -> Vec<ServerHealth> {

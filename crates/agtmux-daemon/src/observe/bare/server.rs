@@ -32,6 +32,8 @@ pub(super) struct Server {
     pub(super) stumbles: u32,
     /// It did not answer the last time.
     pub(super) silent: bool,
+    /// One that hangs is asked apart from the others, and not before this.
+    pub(super) resting_until: Option<Instant>,
     panes: HashMap<u32, Pane>,
     screens: Screens,
     eyes: Eyes,
@@ -73,6 +75,7 @@ impl Server {
             version: String::new(),
             stumbles: 0,
             silent: false,
+            resting_until: None,
             panes: HashMap::new(),
             screens: Screens::default(),
             eyes: Eyes::default(),
@@ -99,7 +102,7 @@ impl Server {
         }
         self.version.clone_from(&seen.listing.server.version);
         let (mut hasher, was_silent) = (DefaultHasher::new(), std::mem::take(&mut self.silent));
-        self.stumbles = 0;
+        (self.stumbles, self.resting_until) = (0, None);
         seen.listing.rows.hash(&mut hasher);
         let digest = hasher.finish();
         let same = self.listed.replace(digest) == Some(digest) && !was_silent;

@@ -26,6 +26,9 @@ use crate::observe::{Discovery, Senses, convert};
 const IN_A_ROW: usize = 4;
 /// A server on another host gets this long at least.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// One that hangs is asked this often, and gets this long.
+const REST: Duration = Duration::from_secs(5);
+const PROBE: Duration = Duration::from_secs(1);
 /// A server may stumble, for instance while it is ending.
 const STUMBLES: u32 = 2;
 
@@ -99,6 +102,7 @@ impl<'a> Host<'a> {
     /// Whatever is due, and what that makes due at once.
     async fn round(&mut self) -> Result<(), ShellError> {
         self.relearn();
+        self.probe().await?;
         for n in 0..IN_A_ROW {
             let now = Instant::now();
             let lists = n == 0 && self.pace.is_due(now);
@@ -106,7 +110,7 @@ impl<'a> Host<'a> {
             let looks = self.due(now);
             let sweep = Sweep {
                 sockets: lists,
-                servers: if lists { self.sockets.clone() } else { fresh },
+                servers: if lists { self.awake() } else { fresh },
                 panes: looks.iter().map(|(socket, looks)| (socket.clone(), panes_of(looks))).collect(),
                 processes: self.census.is_due(now),
             };
@@ -121,6 +125,23 @@ impl<'a> Host<'a> {
             }
         }
         Ok(())
+    }
+
+    /// All but those that hang: each of them would hold up the others.
+    fn awake(&self) -> Vec<PathBuf> {
+        let hangs = |socket: &PathBuf| self.servers.get(socket).is_some_and(|server| server.resting_until.is_some());
+        self.sockets.iter().filter(|socket| !hangs(socket)).cloned().collect()
+    }
+
+    /// Whether one that hung answers again.
+    async fn probe(&mut self) -> Result<(), ShellError> {
+        let now = Instant::now();
+        let due = |server: &&Server| server.resting_until.is_some_and(|until| until <= now);
+        let Some(socket) = self.servers.values().find(due).map(|server| server.socket.clone()) else { return Ok(()) };
+        let sweep = Sweep { servers: vec![socket], ..Sweep::default() };
+        let began = self.senses.clock.now();
+        let swept = self.watched.host.shell.sweep(&sweep, PROBE).await?;
+        self.take_in(swept, Vec::new(), began).await
     }
 
     fn due(&mut self, now: Instant) -> Vec<(PathBuf, Vec<Look>)> {
@@ -292,6 +313,9 @@ impl<'a> Host<'a> {
     async fn outage(&mut self, socket: &Path, code: OutageCode, message: String) {
         let Some(server) = self.servers.get_mut(socket) else { return };
         server.silent = true;
+        if code == OutageCode::ServerNotResponding {
+            server.resting_until = Some(Instant::now() + REST);
+        }
         let generation = server.generation.unwrap_or(Generation { pid: 0, start_time: 0 });
         let outage = Observation::ServerOutage { server: server.key.clone(), generation, code, message };
         self.senses.engine.observe(outage).await;
