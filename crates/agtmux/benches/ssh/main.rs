@@ -40,7 +40,7 @@ fn main() {
     let plan = if quick {
         Plan { rounds: 2, idle: Duration::from_secs(4), targets: 4 }
     } else {
-        Plan { rounds: 40, idle: Duration::from_secs(30), targets: 20 }
+        Plan { rounds: 25, idle: Duration::from_secs(30), targets: 20 }
     };
     let lags = measure(&plan);
     eprintln!("{} idle targets", plan.targets);
