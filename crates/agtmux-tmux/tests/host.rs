@@ -38,6 +38,13 @@ fn shells(world: &World) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
 
+/// A pane's first process is a copy of its server until it has become what it is to run.
+fn becomes(server: &agtmux_testkit::TmuxServer, pane: &str, command: &str) {
+    wait_until("the pane's program", SOON, || {
+        server.run(&["display-message", "-p", "-t", pane, "#{pane_current_command}"]) == command
+    });
+}
+
 async fn sweep(shell: &HostShell, servers: Vec<PathBuf>) -> Swept {
     let sweep = Sweep { sockets: true, servers, processes: true, ..Sweep::default() };
     shell.sweep(&sweep, PATIENT).await.expect("it answers")
@@ -55,8 +62,9 @@ fn guard(server: &agtmux_testkit::TmuxServer, pane: &str) -> PaneGuard {
 fn everything_on_a_host_is_seen_in_one_question() {
     in_world(async |world| {
         let (one, two) = (world.tmux("default"), world.tmux("a$(touch x);'b"));
-        let pane = one.new_session("work", "cat");
+        let pane = one.new_session("work", "exec cat");
         two.new_session("`id`", "sleep 600");
+        becomes(&one, &pane, "cat");
         let shell = shell(world).await;
         let found = sweep(&shell, Vec::new()).await.sockets.expect("asked for");
         assert_eq!(found.len(), 2, "{found:?}");
@@ -119,9 +127,7 @@ fn a_large_paste_arrives_to_the_last_byte() {
     in_world(async |world| {
         let (server, notes) = (world.tmux("default"), world.home().join("notes"));
         let pane = server.new_session("work", &format!("stty raw -echo; exec cat >{}", notes.display()));
-        wait_until("the reader", SOON, || {
-            server.run(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]) == "cat"
-        });
+        becomes(&server, &pane, "cat");
         let shell = shell(world).await;
         let tmux = shell.tmux(server.socket(), PATIENT);
         let line = "$(touch x) `id` 'q' \"d\" \\n \\ %s %% 日本語 -x ; # \u{1}\u{7f}\t\u{80}\n";
@@ -265,7 +271,8 @@ fn a_host_with_busybox_only_tells_as_much() {
         let tmux = world.command("sh").args(["-c", "command -v tmux"]).output().expect("sh runs").stdout;
         std::os::unix::fs::symlink(String::from_utf8_lossy(&tmux).trim(), bin.join("tmux")).expect("linked");
         let server = world.tmux("default");
-        let pane = server.new_session("work", "cat");
+        let pane = server.new_session("work", "exec cat");
+        becomes(&server, &pane, "cat");
         let mut command = world.command(bin.join("sh"));
         command.env("PATH", &bin);
         let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");
