@@ -33,14 +33,15 @@ contract: ## write the committed OpenAPI document and JSON schemas anew, after a
 	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --test schemas --package agtmux-daemon --test contract
 
 bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, and write docs/benchmarks*.md
-	@scripts/ensure-tools tmux cc cargo
+	@scripts/ensure-tools tmux sshd cc cargo
 	cargo bench --locked --package agtmux --bench spine
 	cargo bench --locked --package agtmux --bench load
 	cargo bench --locked --package agtmux --bench agents
 	cargo bench --locked --package agtmux --bench send
+	cargo bench --locked --package agtmux --bench ssh
 
 soak: ## run the tests in their long forms, for hours
-	@scripts/ensure-tools tmux cc cargo
+	@scripts/ensure-tools tmux sshd cc cargo
 	AGTMUX_SOAK=1 scripts/test --release
 
 conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest

@@ -172,3 +172,39 @@ fn rereading_a_pane_keeps_its_places_and_ignores_strangers() {
     assert_eq!(delta.changed.into_iter().collect::<Vec<_>>(), [key(0)]);
     assert_eq!(fleet.pane(&key(0)).map(|p| (p.placements.len(), p.title.as_str())), Some((2, "new")));
 }
+
+#[test]
+fn a_target_that_is_lost_keeps_its_panes_and_one_that_is_left_does_not() {
+    let mut fleet = Fleet::default();
+    let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
+    let far = Observation::Listed { server: there.clone(), generation: FIRST, rows: vec![row(0, 0, 10)] };
+    fleet.apply(far.clone(), at(1));
+
+    let lost = Observation::TargetLost { target: TargetName::new("vm1"), message: "gone".into() };
+    let delta = fleet.apply(lost.clone(), at(2));
+    assert_eq!(delta.lives, [Life::Reachable { server: there.clone(), reachable: false }]);
+    assert!(delta.targets_changed && delta.removed.is_empty());
+    assert!(fleet.server(&server()).is_some_and(|server| server.outage.is_none()), "the other one is well");
+    assert!(fleet.apply(lost, at(3)).is_empty(), "told once");
+
+    let delta = fleet.apply(far, at(4));
+    assert_eq!(delta.lives, [Life::Reachable { server: there.clone(), reachable: true }]);
+    let delta = fleet.apply(Observation::TargetLeft { target: TargetName::new("vm1") }, at(5));
+    assert_eq!(delta.removed.len(), 1);
+    assert!(fleet.server(&there).is_none() && fleet.target_outages().next().is_none());
+    assert!(fleet.server(&server()).is_some());
+}
+
+#[test]
+fn a_pane_can_be_told_elsewhere_as_it_is() {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
+    fleet.apply(agent(0, 10, 11, false), at(1));
+    let pane = fleet.pane(&key(0)).expect("there").clone();
+    let mut other = Fleet::default();
+    other.apply(listed(FIRST, pane.rows(PaneId(0)).collect()), at(1));
+    let panes = vec![pane.sighting(PaneId(0))];
+    other.apply(Observation::Processes { server: server(), generation: FIRST, panes }, at(1));
+    assert_eq!(other, fleet);
+}

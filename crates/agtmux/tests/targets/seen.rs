@@ -74,7 +74,7 @@ fn an_action_reaches_the_host_that_is_meant_and_no_other() {
     let audit = hub.audit();
     let done: Vec<(&Value, &Value)> =
         audit.iter().filter(|row| row["status"] == "done").map(|row| (&row["kind"], &row["target"])).collect();
-    let kinds = [("send", "vm1"), ("view_output", "vm2"), ("respond", "vm2"), ("kill", "vm2")];
+    let kinds = [("send", "vm1"), ("view-output", "vm2"), ("respond", "vm2"), ("kill", "vm2")];
     for (kind, target) in kinds {
         assert!(done.contains(&(&json!(kind), &json!(target))), "{kind} on {target} in {audit:?}");
     }
@@ -248,18 +248,18 @@ fn a_hostile_host_harms_nobody_but_itself() {
     let mine = hub.item("host", &here).expect("it is listed");
     let answers = [
         ("yes", "yes hello | head -c 20000000"),
-        ("endless", "printf '{\"type\":\"hello\"'; head -c 40000000 /dev/zero | tr '\\0' x; sleep 60"),
+        ("endless", "printf '{\"type\":\"hello\"'; head -c 40000000 /dev/zero | tr '\\0' x; exec cat >/dev/null"),
         (
             "future",
-            "printf '{\"type\":\"hello\",\"collect\":99,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n'; sleep 60",
+            "printf '{\"type\":\"hello\",\"collect\":99,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n'; exec cat >/dev/null",
         ),
         (
             "asks",
-            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"request\",\"id\":1,\"ask\":{\"kill\":{\"ref\":\"claude\"}}}\\n'; sleep 60",
+            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"request\",\"id\":1,\"ask\":{\"kill\":{\"ref\":\"claude\"}}}\\n'; exec cat >/dev/null",
         ),
         (
             "lies",
-            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[{\"kind\":\"server_gone\",\"server\":\"default\"},{\"kind\":\"target_outage\",\"outage\":[\"tmux_too_old\",\"\\\\u001b[31mboo\"]}]}\\n'; sleep 60",
+            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[{\"kind\":\"server_gone\",\"server\":\"default\"},{\"kind\":\"target_outage\",\"outage\":[\"tmux_too_old\",\"\\\\u001b[31mboo\"]}]}\\n'; exec cat >/dev/null",
         ),
     ];
     let hostile = |(alias, script): &(&str, &str)| {
