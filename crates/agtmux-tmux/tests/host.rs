@@ -214,7 +214,7 @@ fn an_answer_that_nobody_waits_for_is_not_given_to_the_next() {
         for _ in 0..20 {
             let tmux = shell.tmux(server.socket(), PATIENT);
             let _ = tokio::time::timeout(Duration::from_micros(300), tmux.list()).await;
-            assert_eq!(shell.processes(PATIENT).await.expect("it answers").tree(std::process::id()).is_some(), true);
+            assert!(shell.processes(PATIENT).await.expect("it answers").tree(std::process::id()).is_some());
             assert_eq!(tmux.list().await.expect("it answers").rows.len(), 1);
         }
     });
@@ -251,6 +251,34 @@ fn nothing_is_left_when_the_shell_is_let_go() {
         }
         assert_eq!(shells(world), Vec::<u32>::new());
         assert_eq!(fs::read_dir(world.home()).expect("a home").count(), 0, "no file either");
+    });
+}
+
+/// What is typed is typed before a time by the clock of its server, which may show another day than ours.
+#[test]
+fn the_clock_of_a_host_is_its_own() {
+    in_world(async |world| {
+        let server = world.tmux("default");
+        let pane = server.new_session("work", "exec cat");
+        let bin = world.dir().join("wrong");
+        fs::create_dir(&bin).expect("a new directory");
+        let date = bin.join("date");
+        fs::write(&date, "#!/bin/sh\necho $(($(/bin/date +%s) - 86400))\n").expect("written");
+        fs::set_permissions(&date, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+        let mut command = world.command("sh");
+        let path = std::env::var("PATH").expect("there is one");
+        command.env("PATH", format!("{}:{path}", bin.display()));
+        let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");
+        let behind = shell.clock_ahead_ms();
+        assert!((-86_403_000..=-86_399_000).contains(&behind), "{behind} ms");
+        let tmux = shell.tmux(server.socket(), PATIENT);
+        let key = [Key::Character('x')];
+        let late = tmux.type_into(guard(&server, &pane), Typing::Keys(&key)).await;
+        assert_eq!(late, Err(TypeError::Refused(Refused::Late)), "by the clock that was believed it is too late");
+        // A listing tells the time at the server itself.
+        sweep(&shell, vec![server.socket().to_owned()]).await;
+        assert!(shell.clock_ahead_ms().abs() < 3000, "{} ms", shell.clock_ahead_ms());
+        assert_eq!(tmux.type_into(guard(&server, &pane), Typing::Keys(&key)).await, Ok(()));
     });
 }
 
