@@ -47,7 +47,7 @@ impl Targets {
     /// By a login of its own: what is tried is what a person would get.
     async fn look(&self, destination: &SshTarget, agents: &[String]) -> (Check, Option<Found>) {
         let agents: Vec<&str> = agents.iter().map(String::as_str).filter(|name| is_name(name)).collect();
-        let mut command = self.ssh(destination).command(Sharing::Alone, &question(&agents));
+        let mut command = self.ssh(destination).command(Sharing::Alone, question(&agents));
         let answer = tokio::time::timeout(ANSWERED_WITHIN, command.output()).await;
         let by_hand = Some(format!("ssh {destination} true   (it has to work without a question)"));
         let fails = |found: String| {
