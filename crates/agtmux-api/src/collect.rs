@@ -86,7 +86,7 @@ pub struct Known {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromHub {
     Hello { collect: u32, version: String },
-    Request { id: u64, ask: Ask },
+    Request { id: u64, ask: Box<Ask> },
 }
 
 /// What a hub may ask for.
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn lines_read_back() {
         let hello = FromHub::Hello { collect: COLLECT_VERSION, version: "1".into() };
-        let request = FromHub::Request { id: 7, ask: Ask::Attach(AttachAction::default()) };
+        let request = FromHub::Request { id: 7, ask: Box::new(Ask::Attach(AttachAction::default())) };
         for line in [hello, request] {
             let json = serde_json::to_string(&line).expect("writes");
             assert_eq!(serde_json::from_str::<FromHub>(&json).expect("reads"), line);

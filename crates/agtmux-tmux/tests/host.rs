@@ -38,6 +38,13 @@ fn shells(world: &World) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
 
+/// A pane's first process is a copy of its server until it has become what it is to run.
+fn becomes(server: &agtmux_testkit::TmuxServer, pane: &str, command: &str) {
+    wait_until("the pane's program", SOON, || {
+        server.run(&["display-message", "-p", "-t", pane, "#{pane_current_command}"]) == command
+    });
+}
+
 async fn sweep(shell: &HostShell, servers: Vec<PathBuf>) -> Swept {
     let sweep = Sweep { sockets: true, servers, processes: true, ..Sweep::default() };
     shell.sweep(&sweep, PATIENT).await.expect("it answers")
@@ -55,8 +62,9 @@ fn guard(server: &agtmux_testkit::TmuxServer, pane: &str) -> PaneGuard {
 fn everything_on_a_host_is_seen_in_one_question() {
     in_world(async |world| {
         let (one, two) = (world.tmux("default"), world.tmux("a$(touch x);'b"));
-        let pane = one.new_session("work", "cat");
+        let pane = one.new_session("work", "exec cat");
         two.new_session("`id`", "sleep 600");
+        becomes(&one, &pane, "cat");
         let shell = shell(world).await;
         let found = sweep(&shell, Vec::new()).await.sockets.expect("asked for");
         assert_eq!(found.len(), 2, "{found:?}");
@@ -119,9 +127,7 @@ fn a_large_paste_arrives_to_the_last_byte() {
     in_world(async |world| {
         let (server, notes) = (world.tmux("default"), world.home().join("notes"));
         let pane = server.new_session("work", &format!("stty raw -echo; exec cat >{}", notes.display()));
-        wait_until("the reader", SOON, || {
-            server.run(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]) == "cat"
-        });
+        becomes(&server, &pane, "cat");
         let shell = shell(world).await;
         let tmux = shell.tmux(server.socket(), PATIENT);
         let line = "$(touch x) `id` 'q' \"d\" \\n \\ %s %% 日本語 -x ; # \u{1}\u{7f}\t\u{80}\n";
@@ -208,7 +214,7 @@ fn an_answer_that_nobody_waits_for_is_not_given_to_the_next() {
         for _ in 0..20 {
             let tmux = shell.tmux(server.socket(), PATIENT);
             let _ = tokio::time::timeout(Duration::from_micros(300), tmux.list()).await;
-            assert_eq!(shell.processes(PATIENT).await.expect("it answers").tree(std::process::id()).is_some(), true);
+            assert!(shell.processes(PATIENT).await.expect("it answers").tree(std::process::id()).is_some());
             assert_eq!(tmux.list().await.expect("it answers").rows.len(), 1);
         }
     });
@@ -248,6 +254,34 @@ fn nothing_is_left_when_the_shell_is_let_go() {
     });
 }
 
+/// What is typed is typed before a time by the clock of its server, which may show another day than ours.
+#[test]
+fn the_clock_of_a_host_is_its_own() {
+    in_world(async |world| {
+        let server = world.tmux("default");
+        let pane = server.new_session("work", "exec cat");
+        let bin = world.dir().join("wrong");
+        fs::create_dir(&bin).expect("a new directory");
+        let date = bin.join("date");
+        fs::write(&date, "#!/bin/sh\necho $(($(/bin/date +%s) - 86400))\n").expect("written");
+        fs::set_permissions(&date, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("set");
+        let mut command = world.command("sh");
+        let path = std::env::var("PATH").expect("there is one");
+        command.env("PATH", format!("{}:{path}", bin.display()));
+        let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");
+        let behind = shell.clock_ahead_ms();
+        assert!((-86_403_000..=-86_399_000).contains(&behind), "{behind} ms");
+        let tmux = shell.tmux(server.socket(), PATIENT);
+        let key = [Key::Character('x')];
+        let late = tmux.type_into(guard(&server, &pane), Typing::Keys(&key)).await;
+        assert_eq!(late, Err(TypeError::Refused(Refused::Late)), "by the clock that was believed it is too late");
+        // A listing tells the time at the server itself.
+        sweep(&shell, vec![server.socket().to_owned()]).await;
+        assert!(shell.clock_ahead_ms().abs() < 3000, "{} ms", shell.clock_ahead_ms());
+        assert_eq!(tmux.type_into(guard(&server, &pane), Typing::Keys(&key)).await, Ok(()));
+    });
+}
+
 /// busybox has a `ps` that knows few words, and neither when a process began nor who has its terminal.
 #[test]
 fn a_host_with_busybox_only_tells_as_much() {
@@ -265,7 +299,8 @@ fn a_host_with_busybox_only_tells_as_much() {
         let tmux = world.command("sh").args(["-c", "command -v tmux"]).output().expect("sh runs").stdout;
         std::os::unix::fs::symlink(String::from_utf8_lossy(&tmux).trim(), bin.join("tmux")).expect("linked");
         let server = world.tmux("default");
-        let pane = server.new_session("work", "cat");
+        let pane = server.new_session("work", "exec cat");
+        becomes(&server, &pane, "cat");
         let mut command = world.command(bin.join("sh"));
         command.env("PATH", &bin);
         let shell = HostShell::open(Command::from(command), PATIENT).await.expect("a shell");

@@ -35,6 +35,8 @@ const MOST_COMPLAINT: u64 = 8 << 10;
 const NOT_FOUND: i32 = 127;
 const SSH_FAILED: i32 = 255;
 const WRONG_USAGE: i32 = 2;
+/// How agtmux ends whose daemon is another version.
+const OTHER_VERSION: i32 = 4;
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub(super) struct Channel {
     complaint: tokio::task::JoinHandle<String>,
     pending: HashMap<u64, oneshot::Sender<Answer>>,
     last_id: u64,
+    /// Whoever asks it something does not make it younger.
+    heard_at: Instant,
 }
 
 impl Channel {
@@ -85,7 +89,7 @@ impl Channel {
             String::from_utf8_lossy(&said).into_owned()
         });
         let (lines, pending) = (Lines::new(output), HashMap::new());
-        let mut channel = Self { child, input, lines, complaint, pending, last_id: 0 };
+        let mut channel = Self { child, input, lines, complaint, pending, last_id: 0, heard_at: Instant::now() };
         let deadline = Instant::now() + HELLO_WITHIN;
         match timeout_at(deadline, channel.greet()).await {
             Ok(Ok(hello)) => Ok((channel, hello)),
@@ -117,7 +121,7 @@ impl Channel {
 
     /// What the host says next, or why it does not.
     pub(super) async fn hear(&mut self) -> Result<Said, End> {
-        let line = match timeout(SILENT_AFTER, self.lines.next()).await {
+        let line = match timeout_at(self.heard_at + SILENT_AFTER, self.lines.next()).await {
             Ok(Ok(Some(line))) => line,
             Ok(Ok(None)) => return Err(self.ended().await),
             Ok(Err(error)) => return Err(End::new(Fault::Cut, error)),
@@ -125,6 +129,7 @@ impl Channel {
                 return Err(End::new(Fault::Silent, format!("it has said nothing for {} s", SILENT_AFTER.as_secs())));
             }
         };
+        self.heard_at = Instant::now();
         match serde_json::from_slice(&line) {
             Ok(FromHost::Batch(batch)) => Ok(Said::Batch(batch)),
             Ok(FromHost::Reply(reply)) => {
@@ -149,7 +154,7 @@ impl Channel {
         self.last_id += 1;
         self.pending.insert(self.last_id, asked.reply);
         asked.sent.store(true, Ordering::SeqCst);
-        self.write(&FromHub::Request { id: self.last_id, ask: asked.ask }).await
+        self.write(&FromHub::Request { id: self.last_id, ask: Box::new(asked.ask) }).await
     }
 
     async fn write(&mut self, line: &FromHub) -> Result<(), End> {
@@ -200,6 +205,12 @@ fn judge(status: Option<ExitStatus>, said: &str) -> End {
             End::new(fault, or("ssh could not connect"))
         }
         Some(NOT_FOUND) => End::new(Fault::NothingThere, "agtmux is not installed there"),
+        Some(OTHER_VERSION) => {
+            let first =
+                said.lines().find(|line| !line.trim().is_empty()).unwrap_or("the daemon there is another version");
+            let first: String = first.trim_start_matches("agtmux: ").chars().take(300).collect();
+            End::new(Fault::Mismatch, sanitize::for_terminal(&first))
+        }
         Some(WRONG_USAGE) if said.contains("collect") => {
             End::new(Fault::Mismatch, "the agtmux there is too old to be asked from here")
         }
@@ -223,6 +234,8 @@ mod tests {
         assert_eq!(ended(255, "ssh: connect to host vm1 port 22: No route to host\r\n").fault, Fault::Unreachable);
         assert_eq!(ended(127, "sh: 1: exec: agtmux: not found").fault, Fault::NothingThere);
         assert_eq!(ended(2, "error: unrecognized subcommand 'collect'").fault, Fault::Mismatch);
+        let old = ended(4, "agtmux: the daemon is version 0\n  try: agtmux daemon restart\n");
+        assert_eq!(old, End::new(Fault::Mismatch, "the daemon is version 0"));
         assert_eq!(ended(1, "\u{1b}[31mboom").message, sanitize::for_terminal("\u{1b}[31mboom"));
         assert_eq!(judge(None, ""), End::new(Fault::Cut, "the connection ended"));
     }

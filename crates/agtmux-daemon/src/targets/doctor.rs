@@ -34,7 +34,7 @@ impl Targets {
             return Ok(Checkup { schema_version: SCHEMA_VERSION, target: self.local(), checks: Vec::new() });
         }
         let (key, ssh, link) = self.find(name)?;
-        let (reached, found) = self.look(&ssh, &agents).await;
+        let (reached, found) = self.look(&key, &ssh, &agents).await;
         let mut checks = vec![reached];
         if let Some(found) = found {
             let target = self.item(&key, &ssh, &link);
@@ -45,9 +45,9 @@ impl Targets {
     }
 
     /// By a login of its own: what is tried is what a person would get.
-    async fn look(&self, destination: &SshTarget, agents: &[String]) -> (Check, Option<Found>) {
+    async fn look(&self, target: &TargetName, destination: &SshTarget, agents: &[String]) -> (Check, Option<Found>) {
         let agents: Vec<&str> = agents.iter().map(String::as_str).filter(|name| is_name(name)).collect();
-        let mut command = self.ssh(destination).command(Sharing::Alone, &question(&agents));
+        let mut command = self.ssh(target, destination).command(Sharing::Alone, question(&agents));
         let answer = tokio::time::timeout(ANSWERED_WITHIN, command.output()).await;
         let by_hand = Some(format!("ssh {destination} true   (it has to work without a question)"));
         let fails = |found: String| {

@@ -111,7 +111,7 @@ impl Targets {
 
     fn keep(&self, target: Target) {
         let link = Link::new(self.0.clock.now());
-        let ssh = self.ssh(&target.ssh);
+        let ssh = self.ssh(&target.name, &target.ssh);
         let supervisor = Supervisor::new(
             target.name.clone(),
             ssh,
@@ -124,9 +124,9 @@ impl Targets {
         self.kept().insert(target.name, Kept { ssh: target.ssh, link, task });
     }
 
-    fn ssh(&self, destination: &SshTarget) -> Ssh {
+    fn ssh(&self, target: &TargetName, destination: &SshTarget) -> Ssh {
         // A socket's path has about a hundred bytes: the name is made short.
-        let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, destination.as_str().as_bytes()).simple().to_string();
+        let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_str().as_bytes()).simple().to_string();
         Ssh::new(&self.0.program, destination.as_str(), self.0.control_dir.join(&name[..12]))
     }
 
@@ -257,7 +257,7 @@ impl Targets {
         // What it was doing ends with it, and so does its ssh.
         kept.task.abort();
         let _ = kept.task.await;
-        self.ssh(&ssh).forget_connection();
+        self.ssh(&key, &ssh).forget_connection();
         self.0.engine.observe(Observation::TargetLeft { target: key }).await;
         self.0.engine.settle().await;
         Ok(())
@@ -272,13 +272,13 @@ impl Targets {
 
     /// Ends every connection.
     pub(crate) async fn retire(&self) {
-        let all: Vec<Kept> = std::mem::take(&mut *self.kept()).into_values().collect();
-        for kept in &all {
+        let all = std::mem::take(&mut *self.kept());
+        for kept in all.values() {
             kept.task.abort();
         }
-        for kept in all {
+        for (name, kept) in all {
             let _ = kept.task.await;
-            self.ssh(&kept.ssh).forget_connection();
+            self.ssh(&name, &kept.ssh).forget_connection();
         }
     }
 

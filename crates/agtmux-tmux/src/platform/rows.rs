@@ -44,22 +44,26 @@ pub(super) fn parse_row(line: &[u8]) -> Option<Row> {
 pub(super) fn parse_args(line: &[u8]) -> Option<(u32, u64, Vec<Vec<u8>>)> {
     let mut fields = Fields(line);
     let (pid, start) = (fields.number()?, fields.start()?);
-    let args = fields.rest();
-    let words = args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    Some((pid, start, words.map(<[u8]>::to_vec).collect()))
+    Some((pid, start, split(&fields.rest())))
+}
+
+/// At blanks: `ps` does not tell where an argument ends.
+pub(super) fn split(args: &[u8]) -> Vec<Vec<u8>> {
+    args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
 /// The same from a `ps` that does not know when a process began: `-o pid=,args=`, or whatever columns stand before the last
 /// one, which its first line then names. busybox has no way to leave that line out.
-pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<Vec<u8>>)> {
+pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut rows = lines(printed).peekable();
     let is_word = |word: &&[u8]| !word.is_empty();
     let header = rows.next_if(|line| line.trim_ascii().starts_with(b"PID"));
     let before = header.map_or(1, |line| line.split(u8::is_ascii_whitespace).filter(is_word).count().saturating_sub(1));
     let row = |line: &[u8]| {
-        let mut words = line.split(u8::is_ascii_whitespace).filter(is_word);
-        let pid = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
-        Some((pid, words.skip(before.saturating_sub(1)).map(<[u8]>::to_vec).collect()))
+        let mut fields = Fields(line);
+        let pid = fields.number()?;
+        (1..before).try_for_each(|_| fields.word().map(|_| ()))?;
+        Some((pid, fields.rest()))
     };
     rows.filter_map(row).collect()
 }
@@ -175,9 +179,9 @@ mod tests {
 
     #[test]
     fn commands_are_read_with_and_without_a_first_line() {
-        let words = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let words = |text: &str| text.as_bytes().to_vec();
         let plain = parse_commands(b"   12 sh -c x\n  999 node  /bin/claude\n");
-        assert_eq!(plain, [(12, words("sh -c x")), (999, words("node /bin/claude"))]);
+        assert_eq!(plain, [(12, words("sh -c x")), (999, words("node  /bin/claude"))]);
         let busybox = parse_commands(b"PID   COMMAND\n    1 init\n   12 sh -c x\n");
         assert_eq!(busybox, [(1, words("init")), (12, words("sh -c x"))]);
         let small = parse_commands(b"  PID USER       VSZ STAT COMMAND\n   12 root      1600 S    sh -c x\n");

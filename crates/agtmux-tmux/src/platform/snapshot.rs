@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use super::process::{MAX_TREE, PaneProcesses, Process};
-use super::rows::{Row, lines, parse_args, parse_commands, parse_row};
+use super::rows::{Row, lines, parse_args, parse_commands, parse_row, split};
 use super::stat;
 
 #[derive(Debug, Default)]
@@ -30,8 +30,13 @@ impl Snapshot {
 
     /// Lines of `/proc/N/stat`, each behind the path of its file, and what `ps` told of their arguments.
     pub(crate) fn from_proc(stats: &[u8], args: &[u8]) -> Self {
-        let args = parse_commands(args).into_iter().map(|(pid, args)| (pid, (None, args)));
-        Self::new(lines(stats).filter_map(row_of_stat), args.collect())
+        let rows: HashMap<u32, Row> = lines(stats).filter_map(row_of_stat).map(|row| (row.pid, row)).collect();
+        let args = parse_commands(args).into_iter().map(|(pid, args)| {
+            let named = rows.get(&pid).map_or(&args[..], |row| without_name(&args, &row.comm));
+            (pid, (None, split(named)))
+        });
+        let args = args.collect();
+        Self::new(rows.into_values(), args)
     }
 
     fn new(rows: impl Iterator<Item = Row>, args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>) -> Self {
@@ -86,6 +91,12 @@ impl Snapshot {
     }
 }
 
+/// busybox puts the name of a process before its arguments, in braces, where they do not begin with it.
+fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
+    let behind = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
+    behind.map_or(args, <[u8]>::trim_ascii_start)
+}
+
 /// `/proc/N/stat:N (name) …`. A name with a newline in it makes two lines; neither of them is a row, so that none can be
 /// forged.
 fn row_of_stat(line: &[u8]) -> Option<Row> {
@@ -116,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_tree_is_read_from_proc_and_ps() {
-        let snapshot = Snapshot::from_proc(STATS.as_bytes(), b"PID COMMAND\n   10 -bash\n   20 node /opt/claude x\n");
+        let snapshot =
+            Snapshot::from_proc(STATS.as_bytes(), b"PID COMMAND\n   10 -bash\n   20 {node} /opt/claude {x} y\n");
         let tree = snapshot.tree(10).expect("it is there");
         assert_eq!(tree.foreground_pgrp, Some(20));
         let seen: Vec<_> = tree.processes.iter().map(|p| (p.pid, p.start, p.stopped, p.argv.len())).collect();

@@ -10,6 +10,9 @@ const CONNECT_SECONDS: u32 = 3;
 /// A host that says nothing for two of these is gone.
 const ALIVE_SECONDS: u32 = 3;
 
+/// Of a socket. ssh adds some of its own while it makes one, and fails where there is no room.
+const LONGEST_PATH: usize = 85;
+
 /// One host, as `ssh` finds it.
 #[derive(Debug, Clone)]
 pub struct Ssh {
@@ -88,7 +91,7 @@ impl Ssh {
 /// anything else means that nothing is shared.
 fn control_path(path: &Path) -> Option<String> {
     let text = path.to_str()?;
-    let plain = !text.chars().any(|c| c.is_control() || "\"'\\${}".contains(c));
+    let plain = text.len() <= LONGEST_PATH && !text.chars().any(|c| c.is_control() || "\"'\\${}".contains(c));
     plain.then(|| format!("\"{}\"", text.replace('%', "%%")))
 }
 
@@ -112,7 +115,8 @@ mod tests {
 
     #[test]
     fn a_path_that_could_be_misread_is_not_shared() {
-        for odd in ["/a\"b", "/a${HOME}", "/a\nb", "/a\\b"] {
+        let long = format!("/{}", "a".repeat(90));
+        for odd in [&long, "/a\"b", "/a${HOME}", "/a\nb", "/a\\b"] {
             let words = words(&Ssh::new("ssh", "vm1", odd), Sharing::Shared);
             assert!(words.iter().any(|word| word == "ControlPath=none"), "{odd:?}: {words:?}");
         }

@@ -82,5 +82,5 @@ fn told(done: &ActionOutcome<KillReport>) -> String {
         (_, true) => "it has ended".to_owned(),
         (_, false) => format!("{} was sent to {} processes; it has not ended yet", signal.as_str(), pids.len()),
     };
-    format!("{} on {}: {what} ({} ms)", done.pane_id, done.server, done.latency_ms)
+    format!("{} on {}: {what} ({} ms)", done.pane_id, done.place(), done.latency_ms)
 }

@@ -44,5 +44,5 @@ pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<Exit, CliError> {
 fn told(done: &ActionOutcome<ResumeReport>) -> String {
     let ResumeReport { command, resumed_runtime_id, .. } = &done.report;
     let lives = resumed_runtime_id.as_ref().map(|id| format!(": it lives as runtime:{id}")).unwrap_or_default();
-    sanitize::for_terminal(&format!("{} on {}: {command}{lives} ({} ms)", done.pane_id, done.server, done.latency_ms))
+    sanitize::for_terminal(&format!("{} on {}: {command}{lives} ({} ms)", done.pane_id, done.place(), done.latency_ms))
 }

@@ -2,6 +2,7 @@
 
 #[path = "../support/trial_agtmux.rs"]
 mod agtmux;
+mod going;
 #[path = "../support/trial_http.rs"]
 mod http;
 #[path = "../support/targets_hub.rs"]
@@ -9,3 +10,5 @@ mod hub;
 mod links;
 mod outages;
 mod seen;
+#[path = "../support/trial_terminal.rs"]
+mod terminal;

@@ -1,4 +1,5 @@
 use agtmux_core::dialog::Dialog;
+use agtmux_core::ids::TargetName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,6 +24,13 @@ pub struct ActionOutcome<T> {
     pub repeated: bool,
     #[serde(flatten)]
     pub report: T,
+}
+
+impl<T> ActionOutcome<T> {
+    /// The tmux server that it was done on, with its host where that is another one.
+    pub fn place(&self) -> String {
+        if self.target == TargetName::LOCAL { self.server.clone() } else { format!("{}@{}", self.target, self.server) }
+    }
 }
 
 /// How a text was taken.

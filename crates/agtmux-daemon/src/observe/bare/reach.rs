@@ -71,7 +71,7 @@ impl Processes {
     /// How much of what was typed into this terminal was not read yet, where we can see it.
     pub(crate) fn unread_input(&self, tty: &str) -> Option<u64> {
         match self {
-            Self::Here(_) => platform::unread_input(Path::new(tty)).map(u64::from),
+            Self::Here(_) => platform::unread_input(Path::new(tty)),
             Self::There { .. } => None,
         }
     }

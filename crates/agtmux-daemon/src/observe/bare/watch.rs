@@ -177,8 +177,12 @@ impl<'a> Host<'a> {
                 Err(error) => self.failed(&socket, error).await?,
             }
         }
-        if let Some(snapshot) = swept.processes.filter(|snapshot| !snapshot.is_empty()) {
-            self.counted(&snapshot, began).await;
+        if let Some(snapshot) = swept.processes {
+            self.census.taken(Instant::now());
+            // Where nobody is listed, not even who listed, nobody is known to be gone.
+            if !snapshot.is_empty() {
+                self.counted(&snapshot, began).await;
+            }
         }
         for (socket, looks) in looks {
             let captures = swept.captures.iter().find(|(of, _)| *of == socket).map(|(_, all)| all.as_slice());
@@ -240,7 +244,6 @@ impl<'a> Host<'a> {
 
     async fn counted(&mut self, snapshot: &Snapshot, began: jiff::Timestamp) {
         let now = Instant::now();
-        self.census.taken(now);
         for server in self.servers.values_mut() {
             let Some(generation) = server.generation.filter(|_| !server.silent) else { continue };
             let panes = server.census(snapshot, &self.registry, now);
