@@ -235,3 +235,39 @@ fn names_that_could_be_anything_else_are_refused_and_sessions_of_any_name_are_no
         });
     }
 }
+
+/// A real `ssh -t`, through a login shell that quotes unlike the others.
+#[test]
+fn attach_leads_to_the_pane_that_is_meant_and_to_no_other() {
+    let Some(net) = Net::new() else { return };
+    let shell = ["/usr/bin/fish", "/bin/bash"].into_iter().find(|path| std::path::Path::new(path).exists());
+    let host = net.hosts.start("vm1", HostOptions { shell: shell.map(Into::into), ..HostOptions::default() });
+    net.watch(&host);
+    let (server, terminal) = (host.tmux("default"), net.stage.world.tmux("terminal"));
+    server.new_session("work", "cat");
+    let agent = net.stage.agent_at("vm1", &server, "work's $(touch x)");
+    let go = format!("unset TMUX TMUX_PANE; {} attach {}; exec cat", env!("CARGO_BIN_EXE_agtmux"), agent.runtime);
+    let here = terminal.new_session("here", &go);
+    let looked_at = || server.run(&["list-clients", "-F", "#{pane_id}"]);
+    wait_for("a client there", SOON, || {
+        let seen = looked_at();
+        let shown = || terminal.run(&["capture-pane", "-p", "-t", &here]);
+        if seen == agent.pane { Ok(()) } else { Err(format!("{seen:?}: {}", shown())) }
+    });
+    server.run(&["detach-client", "-a"]);
+    server.run(&["detach-client", "-s", "=work's $(touch x)"]);
+    wait_until("nobody there", SOON, || looked_at().is_empty());
+    let printed = agtmux::agtmux(&net.stage.world, &["attach", &agent.runtime, "--print"]);
+    let command = printed.text();
+    assert!(command.contains("'-t' '--' 'vm1'"), "{command}");
+    // By the time it is run, something else was started there.
+    server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat"]);
+    let late =
+        terminal.new_session("late", &format!("unset TMUX TMUX_PANE; {}; echo code=$?; exec cat", command.trim()));
+    wait_for("a refusal", SOON, || {
+        let shown = terminal.run(&["capture-pane", "-p", "-J", "-t", &late]);
+        if shown.contains("another program was started") && shown.contains("code=") { Ok(()) } else { Err(shown) }
+    });
+    assert_eq!(looked_at(), "", "nobody was brought anywhere");
+    assert!(!made(&net, &[&host]), "something was run");
+}
