@@ -11,6 +11,7 @@ use crate::meter::{self, Who};
 use crate::room::binary;
 
 pub(crate) struct Idle {
+    pub(crate) what: &'static str,
     pub(crate) targets: usize,
     /// Percent of a core that the hub's daemon used with these targets, and without any.
     pub(crate) cpu: f64,
@@ -23,10 +24,12 @@ pub(crate) struct Idle {
 /// More aliases than hosts: each is a target of its own to the hub.
 const HOSTS: usize = 4;
 
-pub(crate) fn measure(plan: &Plan) -> Idle {
+/// With agtmux on the hosts, or with tmux and a shell only.
+pub(crate) fn measure(plan: &Plan, bare: bool) -> Idle {
     let hub = World::with_agtmux(binary());
     let reach = Hosts::of(&hub);
-    let hosts: Vec<Host> = (0..HOSTS).map(|n| reach.with_agtmux(&format!("box{n}"), binary())).collect();
+    let start = |alias: String| if bare { reach.bare(&alias) } else { reach.with_agtmux(&alias, binary()) };
+    let hosts: Vec<Host> = (0..HOSTS).map(|n| start(format!("box{n}"))).collect();
     for host in &hosts {
         host.tmux("default").new_session("work", &host.world().stand_in("claude"));
     }
@@ -52,7 +55,8 @@ pub(crate) fn measure(plan: &Plan) -> Idle {
     let spawned = fresh + usize::from(meter::children_faults(daemon) > faults);
     let ssh_cpu = (ssh_after.saturating_sub(ssh_before)).as_secs_f64() / plan.idle.as_secs_f64() * 100.0;
     drop(hosts);
-    Idle { targets: plan.targets, cpu, cpu_alone, ssh_cpu, spawned }
+    let what = if bare { "idle targets without agtmux" } else { "idle targets" };
+    Idle { what, targets: plan.targets, cpu, cpu_alone, ssh_cpu, spawned }
 }
 
 fn status(hub: &World, args: &[&str]) -> Value {

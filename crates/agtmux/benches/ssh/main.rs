@@ -44,7 +44,7 @@ fn main() {
     };
     let lags = measure(&plan);
     eprintln!("{} idle targets", plan.targets);
-    let idle = idle::measure(&plan);
+    let idle = [false, true].map(|bare| idle::measure(&plan, bare));
     let report = Report { lags, idle };
     println!("{}", report.table());
     if !quick {

@@ -13,7 +13,7 @@ pub(crate) struct Lags {
 
 pub(crate) struct Report {
     pub(crate) lags: Vec<Lags>,
-    pub(crate) idle: Idle,
+    pub(crate) idle: [Idle; 2],
 }
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-ssh.md");
@@ -50,32 +50,32 @@ impl Report {
             let goal = bare.then_some((format!("{BARE_SCREEN} ms"), p95 <= BARE_SCREEN));
             row(&mut table, lags.what, "seen on the screen", &lags.shown, beside, goal);
         }
-        self.idle(&mut table);
-        table
-    }
-
-    fn idle(&self, table: &mut String) {
-        let Idle { targets, cpu, cpu_alone, ssh_cpu, spawned } = &self.idle;
-        let met = |met: bool| if met { "met" } else { "**missed**" };
-        let _ = writeln!(
-            table,
-            "\n{targets} idle targets cost the hub's daemon {cpu:.2} % of a core ({cpu_alone:.2} % without any; goal {IDLE_CPU} %: \
-             {}), and their ssh processes {ssh_cpu:.2} %. It started {spawned} processes meanwhile (goal 0: {}).",
-            met(*cpu <= IDLE_CPU),
-            met(*spawned == 0)
-        );
+        self.idle.iter().for_each(|idle| told(&mut table, idle));
         let build = if cfg!(debug_assertions) {
             "a debug build, on a machine that did other things as well"
         } else {
             "a release build"
         };
         let _ = writeln!(table, "\nMeasured with {build}.");
+        table
     }
 
     pub(crate) fn write(&self) {
         std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
         eprintln!("written to docs/benchmarks-ssh.md");
     }
+}
+
+fn told(table: &mut String, idle: &Idle) {
+    let Idle { what, targets, cpu, cpu_alone, ssh_cpu, spawned } = idle;
+    let met = |met: bool| if met { "met" } else { "**missed**" };
+    let _ = writeln!(
+        table,
+        "\n{targets} {what} cost the hub's daemon {cpu:.2} % of a core ({cpu_alone:.2} % without any; goal {IDLE_CPU} %: \
+         {}), and their ssh processes {ssh_cpu:.2} %. It started {spawned} processes meanwhile (goal 0: {}).",
+        met(*cpu <= IDLE_CPU),
+        met(*spawned == 0)
+    );
 }
 
 fn row(table: &mut String, place: &str, what: &str, lags: &[Duration], beside: f64, goal: Option<(String, bool)>) {
