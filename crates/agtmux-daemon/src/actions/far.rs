@@ -22,7 +22,7 @@ const READ_WITHIN: Duration = Duration::from_secs(10);
 /// Where an action is done.
 pub(super) enum Stage<'a> {
     Here(Box<Scene<'a>>),
-    There(Far),
+    There(Box<Far>),
 }
 
 /// A pane of a host that has an agtmux of its own.
@@ -34,7 +34,7 @@ pub(super) struct Far {
 impl Actions {
     pub(super) fn stage(&self, located: Located, forced: bool) -> Result<Stage<'_>, ApiError> {
         match self.far(&located)? {
-            Some(link) => Ok(Stage::There(Far { located, link })),
+            Some(link) => Ok(Stage::There(Box::new(Far { located, link }))),
             None => Ok(Stage::Here(Box::new(self.scene(located, forced)?))),
         }
     }
