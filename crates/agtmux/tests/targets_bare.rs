@@ -142,6 +142,12 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
     assert!(!made(&net, &[&one, &two]), "something was run");
 }
 
+/// Whether a tmux is being asked this there.
+fn asks(host: &Host, word: &[u8]) -> bool {
+    let words = host.world().processes().into_iter().map(process::argv);
+    words.into_iter().any(|argv| argv.iter().any(|argument| argument == word))
+}
+
 fn made(net: &Net, hosts: &[&Host]) -> bool {
     let homes = hosts.iter().map(|host| host.world().home()).chain([net.stage.world.home()]);
     homes.into_iter().any(|home| home.join("x").exists())
@@ -182,6 +188,21 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
     let (one, two) = (net.host("vm1"), net.host("vm2"));
     let lost = net.stage.agent_at("vm1", &one.tmux("default"), "work");
     let well = net.stage.agent_at("vm2", &two.tmux("default"), "work");
+    // The line breaks in the middle of a look, which is made once more; what was typed would not be.
+    let server = one.tmux("default");
+    let pid: u32 = server.run(&["display-message", "-p", "#{pid}"]).parse().expect("a pid");
+    process::signal(pid, Signal::STOP);
+    let shown = std::thread::scope(|scope| {
+        let look = scope.spawn(|| net.stage.post("view-output", &json!({"ref": lost.runtime})));
+        wait_until("the question to be there", SOON, || asks(&one, b"capture-pane"));
+        one.kill();
+        process::signal(pid, Signal::CONT);
+        one.up();
+        look.join().expect("it is answered")
+    });
+    assert!(assert_done(&shown)["lines"].to_string().contains("for shortcuts"), "{}", shown.json());
+    net.healthy("vm1");
+    net.stage.becomes(&lost, "idle");
     one.kill();
     net.target_becomes("vm1", "down");
     let item = net.stage.becomes(&lost, "unknown");

@@ -11,6 +11,7 @@ use agtmux_api::{SCHEMA_VERSION, wire::Guards};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
 use agtmux_core::{sanitize, text};
+use agtmux_tmux::TmuxError;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
@@ -155,7 +156,15 @@ fn elsewhere(mut done: ActionOutcome<Output>) -> ActionOutcome<Output> {
 }
 
 async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Output, Failure> {
-    let capture = scene.tmux.output(scene.guard.pane, lines.unwrap_or(0), ansi).await?;
+    let (pane, most) = (scene.guard.pane, lines.unwrap_or(0));
+    let capture = match scene.tmux.output(pane, most, ansi).await {
+        // The line broke: what changes nothing is asked once more, when its host is back.
+        Err(lost @ TmuxError::Unreachable(_)) => match scene.back().await {
+            Some(tmux) => tmux.output(pane, most, ansi).await?,
+            None => return Err(lost.into()),
+        },
+        captured => captured?,
+    };
     let same = capture.filter(|c| (c.server_pid, c.pane_pid) == (scene.guard.server_pid, scene.guard.pane_pid));
     let Some(capture) = same else {
         return Err(Failure::refused(guards::stale("another program was started in the pane, or it is gone".into())));

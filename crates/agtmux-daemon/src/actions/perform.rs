@@ -46,6 +46,9 @@ pub(super) enum Order {
     AtOnce,
 }
 
+/// A host whose line broke is waited for so long by those who only look.
+const BACK_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Whoever waits longer for the others has mostly given up, and must not find it done later.
 const TURN_WITHIN: Duration = Duration::from_secs(60);
 
@@ -104,6 +107,18 @@ impl Scene<'_> {
             }
             done => Ok(done?),
         }
+    }
+
+    /// The way there, once its host is back after the line broke. Only for what changes nothing.
+    pub(super) async fn back(&self) -> Option<TmuxServer> {
+        let deadline = Instant::now() + BACK_WITHIN;
+        while Instant::now() < deadline {
+            if let Some(reach) = self.actions.0.discovery.reach(&self.located.key.server) {
+                return Some(reach.tmux);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        None
     }
 
     pub(super) fn state(&self) -> Option<State> {

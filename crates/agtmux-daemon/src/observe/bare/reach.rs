@@ -139,7 +139,7 @@ impl BareHosts {
 
     /// The way to a server of such a host.
     pub(in crate::observe) fn reach(&self, key: &ServerKey, patience: Duration) -> Option<Reach> {
-        let host = lock(&self.hosts).get(&key.target).cloned()?;
+        let host = lock(&self.hosts).get(&key.target).filter(|host| !host.shell.has_ended()).cloned()?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
         let processes = Processes::There { shell: host.shell.clone(), patience };
         Some(Reach { tmux: host.shell.tmux(socket, patience), processes })
