@@ -252,13 +252,14 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     Ok(())
 }
 
-/// A server that was lost from sight and found again has its lives counted anew: who had this number before gives it up.
+/// A server that was lost from sight and found again has its lives counted anew: who had this number before, and had ended
+/// when this one began, gives it up.
 fn make_room(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
     tx.prepare_cached(
         "UPDATE runtimes SET pane_epoch = 1000000000 + rowid
          WHERE target_id = ?1 AND server = ?2 AND server_pid = ?3 AND server_start = ?4 AND pane_id = ?5
-           AND pane_epoch = ?6 AND runtime_id <> ?7",
+           AND pane_epoch = ?6 AND runtime_id <> ?7 AND ended_at <= ?8",
     )?
     .execute(params![
         target,
@@ -267,7 +268,8 @@ fn make_room(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> ru
         record.generation.start_time,
         pane,
         record.epoch,
-        runtime.id.as_str()
+        runtime.id.as_str(),
+        runtime.started_at.as_microsecond()
     ])
     .map(drop)
 }

@@ -33,7 +33,7 @@ use supervisor::Supervisor;
 /// How long the start waits for hosts that answer at once. A slower one is shown when it comes.
 const FIRST_ANSWERS: Duration = Duration::from_millis(1500);
 /// How long somebody who asks for a connection waits to be told what came of it.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(15);
+const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
 /// More than anybody has.
 const MOST_TARGETS: usize = 256;
 

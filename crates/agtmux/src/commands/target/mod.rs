@@ -5,7 +5,7 @@ mod shown;
 use std::io::{BufRead, IsTerminal, Write};
 
 use agtmux_api::wire::{Checkup, NewTarget, TargetItem, Targets};
-use agtmux_core::target::{TargetHealth, TargetKind};
+use agtmux_core::target::TargetKind;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::connect::{Daemon, parse};
@@ -106,10 +106,7 @@ fn reached(answer: &[u8], json: bool) -> Result<Exit, CliError> {
     } else {
         output::lines(&shown::one(&item))?;
     }
-    if item.health != TargetHealth::Down && item.fault.is_none() {
-        return Ok(Exit::Ok);
-    }
-    let why = item.message.unwrap_or_else(|| "it does not answer".into());
+    let Some(why) = item.message else { return Ok(Exit::Ok) };
     let message = Message::new(format!("'{}' is not connected", item.name)).because(why);
     let message = message.because("it is tried again by itself");
     Err(CliError::failed(item.hint.into_iter().fold(message, Message::hint)))
