@@ -120,8 +120,8 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
     assert_eq!(first.submitted(), [text]);
     second.assert_untouched();
     here.assert_untouched();
-    let ambiguous = net.stage.send(&here.pane, "for whom?");
-    assert_refused(&ambiguous, "E_REF_AMBIGUOUS");
+    let bare = assert_done(&net.stage.post("view-output", &json!({"ref": here.pane})));
+    assert_eq!(bare["target"], "host", "a bare pane is one of this machine: {bare}");
 
     let shown = assert_done(&net.stage.post("view-output", &json!({"ref": second.runtime, "lines": 20})));
     assert!(shown["lines"].to_string().contains("for shortcuts"), "{shown}");
@@ -129,6 +129,8 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
     net.stage.show(&second, "dialog", "waiting_approval");
     let refused = net.stage.send(&second.runtime, "not into a dialog");
     assert_refused(&refused, "E_PRECONDITION");
+    let refused = refused.json();
+    assert!(refused["hint"].as_str().is_some_and(|hint| hint.contains(&second.runtime)), "{refused}");
     assert_done(&net.stage.post("respond", &json!({"ref": second.runtime, "answer": "deny"})));
     assert!(!second.all_read().is_empty(), "the answer was typed");
     assert_eq!(first.submitted(), [text], "and nowhere else");

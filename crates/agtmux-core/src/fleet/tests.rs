@@ -208,3 +208,22 @@ fn a_pane_can_be_told_elsewhere_as_it_is() {
     other.apply(Observation::Processes { server: server(), generation: FIRST, panes }, at(1));
     assert_eq!(other, fleet);
 }
+
+#[test]
+fn a_bare_pane_is_one_of_this_machine() {
+    use crate::refs::{Ref, RefError};
+    let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    let mut fleet = Fleet::default();
+    let rows = vec![row(0, 5, 10)];
+    fleet.apply(Observation::Listed { server: there.clone(), generation: FIRST, rows: rows.clone() }, at(1));
+    let bare = Ref::Pane(PaneId(5));
+    let Err(RefError::Elsewhere { candidates, .. }) = bare.locate(&fleet) else { panic!("it is on another host") };
+    assert_eq!(candidates, ["pane:vm1@default/s0/@0/%5 (no agent)"]);
+    assert!(matches!(bare.resolve(&fleet), Err(RefError::Elsewhere { .. })));
+    assert!(matches!(Ref::Pane(PaneId(6)).locate(&fleet), Err(RefError::NotFound(_))));
+    let far = PaneKey { server: there, pane: PaneId(5) };
+    let named = Ref::short(&far, fleet.pane(&far).expect("it is there"));
+    assert_eq!(named.locate(&fleet), Ok(far));
+    fleet.apply(listed(FIRST, rows), at(2));
+    assert_eq!(bare.locate(&fleet), Ok(key(5)), "it is not confused with that of the other host");
+}

@@ -43,6 +43,13 @@ pub(crate) struct Submitted {
     pub(crate) text: String,
 }
 
+impl Located {
+    /// What a person writes to name it.
+    pub(crate) fn reference(&self) -> Ref {
+        Ref::short(&self.key, &self.pane)
+    }
+}
+
 impl Engine {
     pub(super) fn locate(&self, reference: &Ref) -> Result<Located, ApiError> {
         let key = reference.locate(&self.fleet).map_err(|error| refusal(&error))?;

@@ -52,8 +52,8 @@ fn an_action_reaches_the_host_that_is_meant_and_no_other() {
     let second = hub.becomes("vm2", &there[1], "idle");
     hub.becomes("host", &here, "idle");
 
-    // The same pane of the same session on three hosts: nobody guesses which is meant.
-    for ambiguous in [there[0].pane.as_str(), "work", "claude"] {
+    // The same session and agent on three hosts: nobody guesses which is meant.
+    for ambiguous in ["work", "claude"] {
         assert_eq!(hub.send(ambiguous, "hello").json()["code"], "E_REF_AMBIGUOUS");
     }
     let sent = hub.send(&runtime(&first), "for the first").json();

@@ -156,7 +156,7 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
         let pane = scene.located.key.pane;
         Failure::precondition(
             format!("{pane} has no shell that waits for a command: {why}"),
-            format!("agtmux attach {pane}"),
+            format!("agtmux attach {}", scene.located.reference()),
         )
     })?;
     let there = cwd.is_some_and(|dir| scene.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));

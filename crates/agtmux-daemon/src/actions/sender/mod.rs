@@ -185,7 +185,7 @@ impl<'a> Sender<'a> {
             Finding::Unread => "it reads nothing at the moment: the text and Enter wait until it does".to_owned(),
         };
         self.dump().await;
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         let hint = match finding {
             Finding::Unread => format!("agtmux view-output {pane}; do not send it again"),
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
@@ -220,7 +220,7 @@ impl<'a> Sender<'a> {
     }
 
     fn asking(&self) -> Failure {
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         Failure::precondition(
             "it asks something, and what is typed now would answer that",
             format!("agtmux respond {pane} approve|deny|N"),
@@ -231,7 +231,7 @@ impl<'a> Sender<'a> {
     async fn ready(&self) -> Result<Option<String>, Failure> {
         let Some(agent_type) = self.boxed() else { return Ok(None) };
         let deadline = Instant::now() + READY_WITHIN;
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         loop {
             let late = Instant::now() >= deadline;
             self.scene.same_resident().await?;
@@ -293,7 +293,7 @@ impl<'a> Sender<'a> {
         match found.filter(|process| process.start == agent.start && !process.zombie) {
             None => Err(Failure::refused(guards::stale("the agent ended before Enter was pressed".into()))),
             Some(process) if process.stopped => {
-                let pane = self.scene.located.key.pane;
+                let pane = self.scene.located.reference();
                 let message = "the text was typed, but the agent is stopped; Enter was not pressed";
                 let hint = format!("wake it up with fg or SIGCONT; then agtmux send {pane} --key Enter");
                 Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))

@@ -132,7 +132,7 @@ impl Sender<'_> {
 
     /// Enter is not pressed: nobody knows what it would be for.
     fn nothing_came(&self) -> Failure {
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         let message = "the text was typed, but does not show in the input box; Enter was not pressed";
         let hint = format!("agtmux view-output {pane}; if it shows there later, agtmux send {pane} --key Enter");
         Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))

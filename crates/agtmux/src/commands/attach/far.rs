@@ -22,10 +22,10 @@ const TMUX: &str =
 pub(super) fn go(
     done: &ActionOutcome<AttachPlan>,
     ssh: &SshWay,
-    guard: PaneGuard,
+    meant: (PaneGuard, &str),
     print: bool,
 ) -> Result<Exit, CliError> {
-    let trip = Trip::new(done, ssh, guard);
+    let trip = Trip::new(done, ssh, meant);
     if print {
         output::line(trip.shown().as_bytes())?;
         return Ok(Exit::Ok);
@@ -52,14 +52,14 @@ struct Trip<'a> {
 
 impl<'a> Trip<'a> {
     /// The tmux server there looks and goes in one step, as it does here.
-    fn new(done: &'a ActionOutcome<AttachPlan>, ssh: &'a SshWay, guard: PaneGuard) -> Self {
+    fn new(done: &'a ActionOutcome<AttachPlan>, ssh: &'a SshWay, (guard, asked): (PaneGuard, &str)) -> Self {
         let plan = &done.report;
         let socket = std::ffi::OsString::from_vec(text::to_bytes(&plan.socket));
         let words = Way::Attach.words(guard, &plan.session_id, &plan.window_id);
         let words = words.iter().map(OsStr::new);
         let words = [OsStr::new("-S"), &socket].into_iter().chain(words);
         let remote = [TMUX.as_bytes(), &command_line(words)].concat();
-        let reference = done.runtime_id.as_ref().map_or_else(|| done.pane_id.clone(), |id| format!("runtime:{id}"));
+        let reference = done.runtime_id.as_ref().map_or_else(|| asked.to_owned(), |id| format!("runtime:{id}"));
         Self { ssh, remote, target: &done.target, reference }
     }
 

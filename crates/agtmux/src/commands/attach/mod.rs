@@ -41,6 +41,7 @@ pub(crate) struct AttachArgs {
 pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
     let daemon = Daemon::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
+    let asked = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
     if args.json {
         output::line(&answer)?;
@@ -48,7 +49,7 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
     if let Some(ssh) = &done.report.ssh {
-        return far::go(&done, ssh, guard(&done)?, args.print);
+        return far::go(&done, ssh, (guard(&done)?, &asked), args.print);
     }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
     let trip = Trip::new(tmux.program, tmux.command_timeout.0, &done)?;
