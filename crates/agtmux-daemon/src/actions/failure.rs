@@ -25,8 +25,10 @@ impl Failure {
             return Self { done_something: true, ..self };
         }
         // Whoever reads that it was refused would do it again.
-        let message =
-            format!("something was typed before this: {}", self.error.message.replace("nothing was typed: ", ""));
+        let message = format!(
+            "something was typed before this: {}",
+            self.error.message.replace("nothing was typed: ", "").replace("nothing was done on ", "on ")
+        );
         let error = ApiError::new(self.error.code, message);
         Self { error: error.with_hint("agtmux view-output shows what came of it"), done_something: true }
     }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::perform::{Order, Request, content};
 use super::{Actions, Asker, Failure, Scene, guards};
+use crate::observe::StrikeError;
 
 /// How long it is watched for its end.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
@@ -47,7 +48,10 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
     };
     let deadline = Instant::now() + if signal == KillSignal::Int { Duration::ZERO } else { GONE_WITHIN };
     loop {
-        let found = scene.processes.process(process.pid).await;
+        // Nobody saw it end where nobody looks.
+        let Ok(found) = scene.processes.try_process(process.pid).await else {
+            return Ok(KillReport { signal, pids, ended: false });
+        };
         let alive = found.is_some_and(|found| found.start == process.start && !found.zombie);
         if !alive || Instant::now() >= deadline {
             return Ok(KillReport { signal, pids, ended: !alive });
@@ -60,7 +64,8 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
 /// another process of the same number when it is struck.
 async fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
     let agent = scene.agent()?.runtime.process;
-    let tree = scene.processes.tree(scene.located.pane.pid).await.map(|tree| tree.processes).unwrap_or_default();
+    let tree = scene.processes.try_tree(scene.located.pane.pid).await.map_err(|untold| scene.unseen(&untold))?;
+    let tree = tree.map(|tree| tree.processes).unwrap_or_default();
     let Some(company) = company(&tree, agent) else {
         return Err(Failure::refused(guards::stale("the agent's process is not in its pane any more".into())));
     };
@@ -70,6 +75,7 @@ async fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failu
             Ok(true) => struck.push(process.pid),
             // It has ended by itself.
             Ok(false) => {}
+            Err(StrikeError::Unknown(why)) => return Err(unknown(scene, process.pid, &why)),
             Err(error) if struck.is_empty() => {
                 let message = format!("process {} could not be signalled: {error}", process.pid);
                 let error = ApiError::new(ErrorCode::SubprocessFailed, message);
@@ -79,6 +85,15 @@ async fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failu
         }
     }
     Ok(struck)
+}
+
+/// It may have been struck or not. Whoever reads that it was refused would do it again.
+fn unknown(scene: &Scene<'_>, pid: u32, why: &str) -> Failure {
+    let target = &scene.located.key.server.target;
+    let message = format!("whether process {pid} on {target} was signalled is not known: {why}");
+    let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
+    let hint = format!("look before you do it again: agtmux view-output {}", scene.located.reference());
+    Failure { error: error.with_hint(hint), done_something: true }
 }
 
 /// The agent and those of its group, among the processes of its pane. Whoever has left the pane or the group does not

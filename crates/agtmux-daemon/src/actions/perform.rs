@@ -19,7 +19,7 @@ use super::caller::Behind;
 use super::far::Stage;
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
-use crate::observe::{self, Processes, Reach};
+use crate::observe::{self, Processes, Reach, Untold};
 use crate::store::SnapshotRow;
 
 /// A name for a request is not a place for a text.
@@ -76,10 +76,17 @@ impl Scene<'_> {
         })
     }
 
+    /// Refused, because nobody tells what runs there.
+    pub(super) fn unseen(&self, why: &Untold) -> Failure {
+        let target = &self.located.key.server.target;
+        let error = ApiError::new(ErrorCode::TargetUnreachable, format!("nothing was done on {target}: {why}"));
+        Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
+    }
+
     /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
     /// behind, and what is meant for it would be a command to its shell.
     pub(super) async fn same_resident(&self) -> Result<(), Failure> {
-        let tree = self.processes.tree(self.guard.pane_pid).await;
+        let tree = self.processes.try_tree(self.guard.pane_pid).await.map_err(|untold| self.unseen(&untold))?;
         let now = tree.and_then(|tree| observe::resident(&self.actions.0.discovery.registry(), &tree));
         let Some(living) = &self.located.living else {
             // What was meant for a shell is not for an agent that has been started in it since.

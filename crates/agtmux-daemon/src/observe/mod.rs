@@ -31,7 +31,7 @@ use crate::roster::Roster;
 use bare::BareHosts;
 use switchboard::Switchboard;
 
-pub(crate) use bare::{Processes, Reach, run_bare};
+pub(crate) use bare::{Processes, Reach, StrikeError, Untold, run_bare};
 pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
 pub(crate) use lookout::Lookout;

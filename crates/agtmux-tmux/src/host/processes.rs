@@ -1,6 +1,7 @@
 //! What runs there, as the shell can tell.
 
 use super::{HostShell, Question, ShellError};
+use crate::input::given_up;
 use crate::platform::{Process, Snapshot, rows};
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ pub(super) fn read(form: Form, rows: &[u8], args: &[u8]) -> Snapshot {
     }
 }
 
-/// Sends it a signal if it is still that process, in one line of the shell.
-fn striking(form: Form, process: &Process, kill: bool) -> Option<String> {
+/// Sends it a signal if it is still that process and the clock there is before this second, in one line of the shell.
+fn striking(form: Form, process: &Process, kill: bool, given_up: u64) -> Option<String> {
     let (pid, signal) = (process.pid, if kill { "KILL" } else { "TERM" });
     let is_it = match form {
         Form::Ps => {
@@ -50,11 +51,15 @@ fn striking(form: Form, process: &Process, kill: bool) -> Option<String> {
             process.start
         ),
     };
-    Some(format!("set -f; if {is_it}; then kill -{signal} {pid}; else (exit {GONE}); fi"))
+    // Whoever asked has been told by then that it is not known.
+    let in_time = format!("[ \"$(date +%s)\" -lt {given_up} ] || exit {LATE}");
+    Some(format!("set -f; {in_time}; if {is_it}; then kill -{signal} {pid}; else (exit {GONE}); fi"))
 }
 
 /// How the line ends when that process is not there any more.
 const GONE: i32 = 9;
+/// How it ends when it was its turn too late.
+const LATE: i32 = 8;
 
 impl HostShell {
     pub async fn processes(&self, within: Duration) -> Result<Snapshot, ShellError> {
@@ -66,7 +71,9 @@ impl HostShell {
 
     /// Sends TERM, or KILL, to this process and to no other that has got its number since. False if it has ended.
     pub async fn strike(&self, process: &Process, kill: bool, within: Duration) -> Result<bool, ShellError> {
-        let line = Some(process).filter(|p| p.pid > 1).and_then(|p| striking(self.facts().processes, p, kill));
+        let given_up = given_up(self.now(), within);
+        let named = Some(process).filter(|p| p.pid > 1);
+        let line = named.and_then(|p| striking(self.facts().processes, p, kill, given_up));
         let Some(line) = line else { return Err(ShellError::Unfit("that process cannot be named".into())) };
         let mut question = Question::default();
         // In a shell of its own: what is set there is forgotten.
@@ -75,6 +82,7 @@ impl HostShell {
         match &answers[..] {
             [answer] if answer.status == 0 => Ok(true),
             [answer] if answer.status == GONE => Ok(false),
+            [answer] if answer.status == LATE => Err(ShellError::Unfit("the host came to it too late".into())),
             [answer, ..] => Err(ShellError::Unfit(String::from_utf8_lossy(&answer.stderr).trim().to_owned())),
             [] => Err(ShellError::Unfit("it did not answer".into())),
         }
@@ -103,7 +111,9 @@ mod tests {
             let found = read(form, &line(rows), &line(args)).process(sleeper.id()).expect("it runs");
             assert_eq!(found.argv, [b"sleep".to_vec(), b"600".to_vec()], "{form:?}");
             let stranger = Process { start: found.start + 60, ..found.clone() };
-            let strike = |process: &Process| said(&striking(form, process, true).expect("it has a name")).1;
+            let line = |process: &Process, until: u64| striking(form, process, true, until).expect("it has a name");
+            let strike = |process: &Process| said(&line(process, u64::MAX >> 1)).1;
+            assert_eq!(said(&line(&found, 1_700_000_000)).1, Some(LATE), "{form:?}: it was given up long ago");
             assert_eq!(strike(&stranger), Some(GONE), "{form:?}");
             assert!(sleeper.try_wait().expect("a child").is_none(), "{form:?}: it was struck");
             assert_eq!(strike(&found), Some(0), "{form:?}");

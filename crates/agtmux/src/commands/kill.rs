@@ -80,7 +80,7 @@ fn told(done: &ActionOutcome<KillReport>) -> String {
     let what = match (signal, ended) {
         (KillSignal::Int, false) => "Ctrl-C was typed".to_owned(),
         (_, true) => "it has ended".to_owned(),
-        (_, false) => format!("{} was sent to {} processes; it has not ended yet", signal.as_str(), pids.len()),
+        (_, false) => format!("{} was sent to {} processes; it was not seen to end", signal.as_str(), pids.len()),
     };
     format!("{} on {}: {what} ({} ms)", done.pane_id, done.place(), done.latency_ms)
 }

@@ -150,7 +150,7 @@ fn command_line(scene: &Scene<'_>, past: &PastRuntime) -> Result<(String, String
 
 /// Into the shell, which has to wait for a command.
 async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<String, Failure> {
-    let tree = scene.processes.tree(scene.located.pane.pid).await;
+    let tree = scene.processes.try_tree(scene.located.pane.pid).await.map_err(|untold| scene.unseen(&untold))?;
     let at_prompt = tree.as_ref().ok_or_else(|| "its program is gone".to_owned()).and_then(shell::at_prompt);
     let shell = at_prompt.map_err(|why| {
         let pane = scene.located.key.pane;

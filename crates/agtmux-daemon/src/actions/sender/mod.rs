@@ -289,7 +289,7 @@ impl<'a> Sender<'a> {
             return Ok(());
         };
         let agent = living.runtime.process;
-        let found = self.scene.processes.process(agent.pid).await;
+        let found = self.scene.processes.try_process(agent.pid).await.map_err(|untold| self.scene.unseen(&untold))?;
         match found.filter(|process| process.start == agent.start && !process.zombie) {
             None => Err(Failure::refused(guards::stale("the agent ended before Enter was pressed".into()))),
             Some(process) if process.stopped => {

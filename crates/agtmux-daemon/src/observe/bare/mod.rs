@@ -6,5 +6,5 @@ mod reach;
 mod server;
 mod watch;
 
-pub(crate) use reach::{BareHosts, Processes, Reach};
+pub(crate) use reach::{BareHosts, Processes, Reach, StrikeError, Untold};
 pub(crate) use watch::run_bare;

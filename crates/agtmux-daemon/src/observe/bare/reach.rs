@@ -1,15 +1,14 @@
 //! How a pane is reached by those who act on it: here, or through the shell of its host.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agtmux_api::wire::ServerHealth;
 use agtmux_core::ids::{ServerKey, ServerName, TargetName};
-use agtmux_tmux::host::HostShell;
-use agtmux_tmux::platform::{self, PaneProcesses, Process, ProcessTable};
+use agtmux_tmux::host::{HostShell, ShellError};
+use agtmux_tmux::platform::{self, PaneProcesses, Process, ProcessTable, Snapshot};
 use agtmux_tmux::{TmuxServer, platform::strike};
 use tokio::sync::Notify;
 
@@ -26,19 +25,56 @@ pub(crate) enum Processes {
     There { shell: HostShell, patience: Duration },
 }
 
+/// Nobody told of the processes there. That is no word about any of them.
+#[derive(Debug, thiserror::Error)]
+#[error("its processes cannot be seen: {0}")]
+pub(crate) struct Untold(String);
+
+/// Why a process was not struck, or may not have been.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StrikeError {
+    #[error("{0}")]
+    NotDone(String),
+    /// It was on its way when the line fell silent.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+impl From<ShellError> for StrikeError {
+    fn from(error: ShellError) -> Self {
+        match error {
+            ShellError::Spawn(_) | ShellError::Unfit(_) => Self::NotDone(error.to_string()),
+            ShellError::Timeout { .. } | ShellError::Closed(_) | ShellError::TooMuch(_) => {
+                Self::Unknown(error.to_string())
+            }
+        }
+    }
+}
+
+async fn told(shell: &HostShell, patience: Duration) -> Result<Snapshot, Untold> {
+    let snapshot = shell.processes(patience).await.map_err(|error| Untold(error.to_string()))?;
+    // Not even those who tell are in it.
+    if snapshot.is_empty() { Err(Untold("its ps says nothing".into())) } else { Ok(snapshot) }
+}
+
 impl Processes {
-    /// None where the root is gone, or nobody answers.
+    /// None where the root is gone, or nobody answers: only for those who go on looking.
     pub(crate) async fn tree(&self, root: u32) -> Option<PaneProcesses> {
+        self.try_tree(root).await.ok().flatten()
+    }
+
+    /// None where the root is gone.
+    pub(crate) async fn try_tree(&self, root: u32) -> Result<Option<PaneProcesses>, Untold> {
         match self {
-            Self::Here(table) => table.trees(&[root]).pop().flatten(),
-            Self::There { shell, patience } => shell.processes(*patience).await.ok()?.tree(root),
+            Self::Here(table) => Ok(table.trees(&[root]).pop().flatten()),
+            Self::There { shell, patience } => Ok(told(shell, *patience).await?.tree(root)),
         }
     }
 
-    pub(crate) async fn process(&self, pid: u32) -> Option<Process> {
+    pub(crate) async fn try_process(&self, pid: u32) -> Result<Option<Process>, Untold> {
         match self {
-            Self::Here(table) => table.process(pid),
-            Self::There { shell, patience } => shell.processes(*patience).await.ok()?.process(pid),
+            Self::Here(table) => Ok(table.process(pid)),
+            Self::There { shell, patience } => Ok(told(shell, *patience).await?.process(pid)),
         }
     }
 
@@ -51,12 +87,13 @@ impl Processes {
     }
 
     /// Sends TERM, or KILL, to this process and to no other that has got its number since. False if it has ended.
-    pub(crate) async fn strike(&self, process: &Process, kill: bool) -> io::Result<bool> {
+    pub(crate) async fn strike(&self, process: &Process, kill: bool) -> Result<bool, StrikeError> {
         match self {
-            Self::Here(table) => strike(&**table, process.pid, process.start, kill),
-            Self::There { shell, patience } => {
-                shell.strike(process, kill, *patience).await.map_err(|error| io::Error::other(error.to_string()))
+            Self::Here(table) => {
+                let done = strike(&**table, process.pid, process.start, kill);
+                done.map_err(|error| StrikeError::NotDone(error.to_string()))
             }
+            Self::There { shell, patience } => Ok(shell.strike(process, kill, *patience).await?),
         }
     }
 
@@ -170,4 +207,36 @@ impl BareHost {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::process::Command;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// The shell of this machine, as if it were another's.
+    async fn there(id_file: &Path) -> Processes {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ >\"$1\"; exec sh", "sh"]).arg(id_file);
+        let shell = HostShell::open(command, PATIENCE).await.expect("a shell");
+        Processes::There { shell, patience: PATIENCE }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_does_not_answer_says_nothing_of_its_processes() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let id_file = dir.path().join("id");
+        let processes = there(&id_file).await;
+        let own = std::process::id();
+        let found = processes.try_process(own).await.expect("it answers").expect("we live");
+        assert!(processes.try_tree(own).await.expect("it answers").is_some());
+        let id = std::fs::read_to_string(&id_file).expect("it was written");
+        let id = rustix::process::Pid::from_raw(id.trim().parse().expect("a pid")).expect("not 0");
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).expect("it is ours");
+        assert!(processes.try_process(own).await.is_err() && processes.try_tree(own).await.is_err());
+        // Nobody is struck by this: the shell is gone.
+        assert!(matches!(processes.strike(&found, false).await, Err(StrikeError::Unknown(_))));
+    }
 }
