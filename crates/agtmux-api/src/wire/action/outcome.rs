@@ -29,8 +29,12 @@ pub struct ActionOutcome<T> {
 impl<T> ActionOutcome<T> {
     /// The tmux server that it was done on, with its host where that is another one.
     pub fn place(&self) -> String {
-        if self.target == TargetName::LOCAL { self.server.clone() } else { format!("{}@{}", self.target, self.server) }
+        place(&self.target, &self.server)
     }
+}
+
+pub(super) fn place(target: &str, server: &str) -> String {
+    if target == TargetName::LOCAL { server.to_owned() } else { format!("{target}@{server}") }
 }
 
 /// How a text was taken.

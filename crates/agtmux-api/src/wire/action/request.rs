@@ -210,6 +210,13 @@ pub struct Snapshot {
     pub expires_at: Timestamp,
 }
 
+impl Snapshot {
+    /// The server, and its host where that is another one.
+    pub fn place(&self) -> String {
+        super::outcome::place(&self.target, &self.server)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActionKind {
