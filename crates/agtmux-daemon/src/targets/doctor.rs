@@ -9,6 +9,7 @@ use agtmux_core::ids::TargetName;
 use agtmux_core::refs::is_name;
 use agtmux_core::sanitize;
 use agtmux_core::target::SshTarget;
+use agtmux_tmux::host::MORE_PLACES;
 use agtmux_tmux::ssh::Sharing;
 use agtmux_tmux::{MINIMUM, Version};
 
@@ -75,7 +76,7 @@ impl Targets {
 /// No quotes but those around it: it is the same to every shell.
 fn question(agents: &[&str]) -> String {
     format!(
-        "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin\"; export PATH; \
+        "exec sh -c 'PATH=\"$PATH:{MORE_PLACES}\"; export PATH; \
          echo \"tmux=$(tmux -V 2>/dev/null)\"; echo \"agtmux=$(agtmux --version 2>/dev/null)\"; \
          for agent in {}; do command -v \"$agent\" >/dev/null 2>&1 && echo \"agent=$agent\"; done; \
          if command -v agtmux >/dev/null 2>&1; then \

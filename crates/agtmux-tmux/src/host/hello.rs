@@ -23,13 +23,14 @@ pub struct HostFacts {
     pub(crate) has_timeout: bool,
 }
 
-/// Where people have their tmux, also those whose login by ssh has a shorter PATH than they do.
-const MORE_PLACES: &str = "/usr/local/bin:/opt/homebrew/bin:/opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
+/// Where people have their programs, also those whose login by ssh has a shorter PATH than they do. A shell reads it.
+pub const MORE_PLACES: &str = "$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin:\
+    /opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
 
 const QUESTIONS: [&str; 10] = [
     // What the login shell has said so far ends here.
     ":",
-    "PATH=$PATH:$HOME/.local/bin:$HOME/bin:PLACES; export PATH",
+    "PATH=$PATH:PLACES; export PATH",
     "date +%s",
     "id -u",
     "printf %s \"${TMUX_TMPDIR:-/tmp}\"",

@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use question::{Answer, Question};
 pub(crate) use quote::printing;
 
-pub use hello::HostFacts;
+pub use hello::{HostFacts, MORE_PLACES};
 pub use quote::{command_line, quoted};
 pub use sweep::{Sweep, Swept};
 

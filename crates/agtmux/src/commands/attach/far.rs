@@ -8,7 +8,7 @@ use std::process::Command;
 
 use agtmux_api::wire::{ActionOutcome, AttachPlan, SshWay};
 use agtmux_core::{sanitize, text};
-use agtmux_tmux::host::{command_line, quoted};
+use agtmux_tmux::host::{MORE_PLACES, command_line, quoted};
 use agtmux_tmux::{PaneGuard, Way};
 
 use crate::error::{CliError, Exit};
@@ -16,8 +16,9 @@ use crate::message::Message;
 use crate::output;
 
 /// tmux may be where only a login shell looks. What follows are its words.
-const TMUX: &str =
-    "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:/usr/local/bin:/opt/homebrew/bin\" exec tmux \"$@\"' tmux ";
+fn tmux() -> String {
+    format!("exec sh -c 'PATH=\"$PATH:{MORE_PLACES}\" exec tmux \"$@\"' tmux ")
+}
 
 pub(super) fn go(
     done: &ActionOutcome<AttachPlan>,
@@ -58,15 +59,18 @@ impl<'a> Trip<'a> {
         let words = Way::Attach.words(guard, &plan.session_id, &plan.window_id);
         let words = words.iter().map(OsStr::new);
         let words = [OsStr::new("-S"), &socket].into_iter().chain(words);
-        let remote = [TMUX.as_bytes(), &command_line(words)].concat();
+        let remote = [tmux().as_bytes(), &command_line(words)].concat();
         let reference = done.runtime_id.as_ref().map_or_else(|| asked.to_owned(), |id| format!("runtime:{id}"));
         Self { ssh, remote, target: &done.target, reference }
     }
 
-    /// A person is there: ssh may ask, and what one's settings say holds.
+    /// A person is there: ssh may ask, and what one's settings say holds, but for a command of their own in place of ours.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.ssh.program);
-        command.arg("-t").arg("--").arg(&self.ssh.destination).arg(OsStr::from_bytes(&self.remote));
+        command
+            .args(["-t", "-o", "RemoteCommand=none", "--"])
+            .arg(&self.ssh.destination)
+            .arg(OsStr::from_bytes(&self.remote));
         command
     }
 
