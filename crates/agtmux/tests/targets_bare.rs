@@ -282,7 +282,7 @@ fn attach_leads_to_the_pane_that_is_meant_and_to_no_other() {
     wait_until("nobody there", SOON, || looked_at().is_empty());
     let printed = agtmux::agtmux(&net.stage.world, &["attach", &agent.runtime, "--print"]);
     let command = printed.text();
-    assert!(command.contains("'-t' '--' 'vm1'"), "{command}");
+    assert!(command.contains("'-t' '-o' 'RemoteCommand=none' '--' 'vm1'"), "{command}");
     // By the time it is run, something else was started there.
     server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat"]);
     let late =
@@ -293,4 +293,45 @@ fn attach_leads_to_the_pane_that_is_meant_and_to_no_other() {
     });
     assert_eq!(looked_at(), "", "nobody was brought anywhere");
     assert!(!made(&net, &[&host]), "something was run");
+}
+
+/// Servers that the agtmux of a host told of, before it was taken away: one has ended, the other listens where nobody looks.
+#[test]
+fn what_another_way_told_of_is_gone_only_when_its_process_is() {
+    let Some(net) = Net::new() else { return };
+    let host = net.hosts.bare("vm1");
+    let astray = net.stage.world.tmux("astray");
+    astray.new_session("work", "cat");
+    let pid: u32 = astray.run(&["display-message", "-p", "#{pid}"]).parse().expect("a pid");
+    let outage = |server: &str, pid: u32| {
+        json!({"kind": "server_outage", "server": server, "generation": {"pid": pid, "start_time": 1},
+            "code": "server_not_responding", "message": "told by its agtmux"})
+    };
+    let hello =
+        json!({"type": "hello", "collect": 1, "version": "9", "now": "2026-01-01T00:00:00Z", "tmux_versions": []});
+    let batch = json!({"type": "batch", "full": true, "evidence": [outage("astray", pid), outage("ended", 4_194_303)]});
+    let script = format!("#!/bin/sh\nprintf '%s\\n' '{hello}' '{batch}'\nread -r line\n");
+    host.world().install("agtmux", &script);
+    let added = assert_done(&net.post("/v1/targets", &json!({"name": "vm1", "ssh_target": "vm1"})));
+    let errors = || -> Vec<(String, String)> {
+        let listing = list(&net.stage.world);
+        let of = listing["target_errors"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        of.iter().map(|error| (text(&error["server"]), text(&error["message"]))).collect()
+    };
+    wait_for("what it told", SOON, || {
+        let errors = errors();
+        if errors.len() == 2 { Ok(()) } else { Err(format!("{errors:?} {added}")) }
+    });
+    host.world().install("agtmux", "#!/bin/sh\nexit 127\n");
+    net.post("/v1/targets/vm1/connect", &json!({}));
+    wait_for("only the one that lives", SOON, || match &errors()[..] {
+        [(server, message)] if server == "astray" && message.contains("its process lives") => Ok(()),
+        errors => Err(format!("{errors:?} {}", net.stage.get("/v1/targets"))),
+    });
+    astray.kill_server();
+    wait_for("no server at all", SOON, || {
+        let errors = errors();
+        if errors.is_empty() { Ok(()) } else { Err(format!("{errors:?}")) }
+    });
 }

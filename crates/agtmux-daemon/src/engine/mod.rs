@@ -24,7 +24,7 @@ use agtmux_api::wire::{AdapterSwitch, Adapters, Explanation, Receipt};
 use agtmux_core::binding::MovedOut;
 use agtmux_core::engine::{self as states, StateEngine};
 use agtmux_core::fleet::{Fleet, Life, Observation, PaneKey};
-use agtmux_core::ids::{PaneId, ServerKey, ServerName, TargetName};
+use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::Ref;
 use agtmux_core::runtime::{Runtime, RuntimeId};
 use jiff::{SignedDuration, Timestamp};
@@ -72,6 +72,7 @@ pub(crate) enum Input {
     Explain(Ref, oneshot::Sender<Result<Explanation, ApiError>>),
     Locate(Ref, oneshot::Sender<Result<Located, ApiError>>),
     Resident(ServerName, PaneId, oneshot::Sender<Option<Runtime>>),
+    ServersOf(TargetName, oneshot::Sender<Vec<(ServerKey, Generation)>>),
     Adapters(oneshot::Sender<Adapters>),
     Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
     /// A hub wants to be told of this host.
@@ -125,6 +126,11 @@ impl EngineHandle {
     /// Who lives in a pane of this machine.
     pub(crate) async fn resident(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
         self.ask(|reply| Input::Resident(server, pane, reply)).await.flatten()
+    }
+
+    /// The servers that are known of a host, whoever told of them.
+    pub(crate) async fn servers_of(&self, target: TargetName) -> Vec<(ServerKey, Generation)> {
+        self.ask(|reply| Input::ServersOf(target, reply)).await.unwrap_or_default()
     }
 
     /// Prompts that agents tell to have been submitted, from now on.
@@ -327,6 +333,10 @@ impl Engine {
             Input::Resident(server, pane, reply) => {
                 let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };
                 let _ = reply.send(self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()));
+            }
+            Input::ServersOf(target, reply) => {
+                let of = self.fleet.servers().filter(|(key, _)| key.target == target);
+                let _ = reply.send(of.map(|(key, server)| (key.clone(), server.generation)).collect());
             }
             Input::Adapters(reply) => {
                 let _ = reply.send(self.adapters(step.now));

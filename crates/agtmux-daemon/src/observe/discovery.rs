@@ -97,7 +97,6 @@ impl Discovery {
             clock,
             bare: BareHosts::default(),
         });
-        senses.bare.remember(remembered.servers().map(|(key, _)| key));
         let discovery = Self(Arc::new(Inner { senses, usual, places: Mutex::new(places), named: Notify::new() }));
         discovery.first_look(remembered).await;
         tokio::spawn(discovery.clone().keep_looking());

@@ -1,6 +1,6 @@
 //! How a pane is reached by those who act on it: here, or through the shell of its host.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -114,11 +114,10 @@ impl Processes {
     }
 }
 
-/// The hosts that are watched through a shell at this moment, and the servers that were last seen on each.
+/// The hosts that are watched through a shell at this moment.
 #[derive(Default)]
 pub(crate) struct BareHosts {
     hosts: Mutex<HashMap<TargetName, Arc<BareHost>>>,
-    seen: Mutex<HashMap<TargetName, BTreeSet<ServerKey>>>,
 }
 
 pub(super) struct BareHost {
@@ -145,33 +144,10 @@ impl Drop for Watched<'_> {
 }
 
 impl BareHosts {
-    /// Servers that were known before the daemon began.
-    pub(in crate::observe) fn remember<'a>(&self, servers: impl Iterator<Item = &'a ServerKey>) {
-        let mut seen = lock(&self.seen);
-        for key in servers.filter(|key| key.target != TargetName::local()) {
-            seen.entry(key.target.clone()).or_default().insert(key.clone());
-        }
-    }
-
     pub(super) fn watch(&self, target: TargetName, shell: HostShell) -> Watched<'_> {
         let host = Arc::new(BareHost { shell, nudge: Notify::new(), servers: Mutex::default() });
         lock(&self.hosts).insert(target.clone(), host.clone());
         Watched { hosts: self, target, host }
-    }
-
-    /// The servers that were seen on it, also before the last connection ended.
-    pub(super) fn seen(&self, target: &TargetName) -> BTreeSet<ServerKey> {
-        lock(&self.seen).get(target).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn note(&self, key: &ServerKey, is_there: bool) {
-        let mut seen = lock(&self.seen);
-        let servers = seen.entry(key.target.clone()).or_default();
-        if is_there {
-            servers.insert(key.clone());
-        } else {
-            servers.remove(key);
-        }
     }
 
     /// The way to a server of such a host.

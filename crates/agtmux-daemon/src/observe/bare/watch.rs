@@ -60,6 +60,8 @@ struct Host<'a> {
     timeout: Duration,
     /// What was known of it before has been compared with what is there.
     compared: bool,
+    /// Servers whose processes live and that are not found.
+    astray: Vec<(ServerKey, Generation)>,
 }
 
 impl<'a> Host<'a> {
@@ -76,6 +78,7 @@ impl<'a> Host<'a> {
             registry: senses.roster.now(),
             timeout: senses.config.tmux.command_timeout.0.max(PATIENCE),
             compared: false,
+            astray: Vec::new(),
         }
     }
 
@@ -112,7 +115,7 @@ impl<'a> Host<'a> {
                 sockets: lists,
                 servers: if lists { self.awake() } else { fresh },
                 panes: looks.iter().map(|(socket, looks)| (socket.clone(), panes_of(looks))).collect(),
-                processes: self.census.is_due(now),
+                processes: self.census.is_due(now) || (lists && !self.astray.is_empty()),
             };
             if !sweep.sockets && sweep.servers.is_empty() && sweep.panes.is_empty() && !sweep.processes {
                 break;
@@ -192,7 +195,7 @@ impl<'a> Host<'a> {
             }
         }
         if all_asked && !std::mem::replace(&mut self.compared, true) {
-            self.forget_the_gone().await;
+            self.account_for_the_rest().await?;
         }
         Ok(())
     }
@@ -220,7 +223,6 @@ impl<'a> Host<'a> {
         let key = server.key.clone();
         if let Some(rows) = news.rows {
             self.report(&socket);
-            self.senses.bare.note(&key, true);
             self.senses.engine.observe(Observation::Listed { server: key, generation, rows }).await;
         }
     }
@@ -230,6 +232,7 @@ impl<'a> Host<'a> {
             return;
         }
         let key = self.key(socket);
+        self.astray.retain(|(astray, _)| *astray != key);
         tracing::info!(target = %key.target, server = %key.server, "watching a tmux server through a shell");
         let (to, notices) = mpsc::unbounded_channel();
         let post = self.senses.lookout.man(key.clone(), to);
@@ -244,6 +247,7 @@ impl<'a> Host<'a> {
 
     async fn counted(&mut self, snapshot: &Snapshot, began: jiff::Timestamp) {
         let now = Instant::now();
+        self.forget_the_gone(snapshot).await;
         for server in self.servers.values_mut() {
             let Some(generation) = server.generation.filter(|_| !server.silent) else { continue };
             let panes = server.census(snapshot, &self.registry, now);
@@ -300,16 +304,13 @@ impl<'a> Host<'a> {
 
     async fn lives(&self, generation: Generation) -> Result<bool, ShellError> {
         let snapshot = self.watched.host.shell.processes(self.timeout).await?;
-        let process = snapshot.process(generation.pid).filter(|process| !process.zombie);
-        // Where nothing is told of processes at all, nobody is declared dead.
-        Ok(snapshot.is_empty() || process.is_some_and(|process| process.name.starts_with(b"tmux")))
+        Ok(lives(&snapshot, generation))
     }
 
     async fn gone(&mut self, socket: &Path) {
         let Some(server) = self.servers.remove(socket) else { return };
         self.pace.stir(Instant::now());
         self.watched.host.drop_server(&server.key.server);
-        self.senses.bare.note(&server.key, false);
         self.senses.engine.observe(Observation::ServerGone { server: server.key }).await;
     }
 
@@ -325,12 +326,35 @@ impl<'a> Host<'a> {
         self.report(socket);
     }
 
-    /// What was known from before this connection, and is not there.
-    async fn forget_the_gone(&self) {
+    /// What was known from before this connection, whoever told of it, and was not found. A server may listen where nobody
+    /// looks for it.
+    async fn account_for_the_rest(&mut self) -> Result<(), ShellError> {
         let here: BTreeSet<&ServerKey> = self.servers.values().map(|server| &server.key).collect();
-        for key in self.senses.bare.seen(&self.target).into_iter().filter(|key| !here.contains(key)) {
-            self.senses.bare.note(&key, false);
-            self.senses.engine.observe(Observation::ServerGone { server: key }).await;
+        let known = self.senses.engine.servers_of(self.target.clone()).await;
+        self.astray = known.into_iter().filter(|(key, _)| !here.contains(key)).collect();
+        if self.astray.is_empty() {
+            return Ok(());
+        }
+        let snapshot = self.watched.host.shell.processes(self.timeout).await?;
+        self.forget_the_gone(&snapshot).await;
+        let dir = text::from_bytes(self.watched.host.shell.facts().socket_dir.as_os_str().as_bytes());
+        for (server, generation) in self.astray.clone() {
+            let message =
+                format!("its process lives, but it has no socket in {dir}, and without an agtmux nobody asks it");
+            let code = OutageCode::ListingFailed;
+            let outage = Observation::ServerOutage { server, generation, code, message };
+            self.senses.engine.observe(outage).await;
+        }
+        Ok(())
+    }
+
+    /// Those of them whose process has ended.
+    async fn forget_the_gone(&mut self, snapshot: &Snapshot) {
+        let (astray, gone) = std::mem::take(&mut self.astray).into_iter().partition(|(_, one)| lives(snapshot, *one));
+        self.astray = astray;
+        let gone: Vec<(ServerKey, Generation)> = gone;
+        for (server, _) in gone {
+            self.senses.engine.observe(Observation::ServerGone { server }).await;
         }
     }
 
@@ -348,6 +372,13 @@ impl<'a> Host<'a> {
         };
         self.watched.host.put(server.key.server.clone(), server.socket.clone(), Some(report));
     }
+}
+
+/// Whether the process of a server is there.
+fn lives(snapshot: &Snapshot, generation: Generation) -> bool {
+    let process = snapshot.process(generation.pid).filter(|process| !process.zombie);
+    // Where nothing is told of processes at all, nobody is declared dead.
+    snapshot.is_empty() || process.is_some_and(|process| process.name.starts_with(b"tmux"))
 }
 
 fn panes_of(looks: &[Look]) -> Vec<u32> {
