@@ -25,7 +25,7 @@ install: ## put agtmux and agtmuxd where cargo puts programs, and the helpers of
 	@for name in pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(INSTALLED)/$$name"; done
 
 test: lint ## lint, then run every test; fails if anything does
-	@scripts/ensure-tools tmux browser fuzzer
+	@scripts/ensure-tools tmux browser fuzzer sshd shells
 	scripts/test
 
 lint: ## check formatting, clippy without warnings, licences and sources of dependencies
@@ -41,16 +41,17 @@ contract: ## write the committed OpenAPI document and JSON schemas anew, after a
 	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --test schemas --package agtmux-daemon --test contract
 
 bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, and write docs/benchmarks*.md
-	@scripts/ensure-tools tmux cc cargo
+	@scripts/ensure-tools tmux sshd cc cargo
 	cargo bench --locked --package agtmux --bench spine
 	cargo bench --locked --package agtmux --bench load
 	cargo bench --locked --package agtmux --bench agents
 	cargo bench --locked --package agtmux --bench send
 	cargo bench --locked --package agtmux --bench bridge
 	cargo bench --locked --package agtmux --bench tasks
+	cargo bench --locked --package agtmux --bench ssh
 
 soak: ## run the tests in their long forms, for hours
-	@scripts/ensure-tools tmux cc cargo fuzzer
+	@scripts/ensure-tools tmux sshd shells cc cargo fuzzer
 	AGTMUX_SOAK=1 scripts/test --release
 
 conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest

@@ -77,9 +77,17 @@ class Client:
                 key, value = line.split(": ", 1)
                 event[key] = value
 
+    def add_target(self, body):
+        """Watches another host from now on. Answers when the first attempt to reach it has come to something."""
+        return self._ask("POST", "/v1/targets", body=body)
+
     def attach(self, body):
         """Tells how to get to a pane."""
         return self._ask("POST", "/v1/actions/attach", body=body)
+
+    def connect_target(self, name):
+        """Tries to reach it at once, and tells what came of it."""
+        return self._ask("POST", f"/v1/targets/{urllib.parse.quote(name, safe='')}/connect")
 
     def follow_task_events(self, **query):
         """The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
@@ -101,6 +109,10 @@ daemon."""
     def get_availability(self, agent_id):
         """Whether an agent can be answered."""
         return self._ask("GET", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}/availability")
+
+    def get_checkup(self, name):
+        """Looks what the host has, and tells what that means and what to run."""
+        return self._ask("GET", f"/v1/targets/{urllib.parse.quote(name, safe='')}/doctor")
 
     def get_events(self, **query):
         """Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`."""
@@ -138,6 +150,10 @@ daemon."""
         """Sessions, their states, turns and availability as they change, as server-sent events. A reader that comes back too late
 gets `resync`: it has to read `/v1/panes` anew."""
         return self._events("GET", "/api/events/stream", query=query)
+
+    def get_targets(self):
+        """Every target with how it fares and what is known of it."""
+        return self._ask("GET", "/v1/targets")
 
     def get_task_events(self, **query):
         """What happened to tasks: the newest, or what came after `after`."""
@@ -182,6 +198,10 @@ gets `resync`: it has to read `/v1/panes` anew."""
     def prune_dead_tasks(self, body):
         """Takes windows away whose tasks have ended."""
         return self._ask("POST", "/v1/tasks/prune-dead", body=body)
+
+    def remove_target(self, name):
+        """Watches it no longer. Nothing changes on the host itself."""
+        return self._ask("DELETE", f"/v1/targets/{urllib.parse.quote(name, safe='')}")
 
     def respond(self, body):
         """Answers the dialog that is open."""

@@ -70,9 +70,19 @@ export class Client {
     }
   }
 
+  /** Watches another host from now on. Answers when the first attempt to reach it has come to something. */
+  addTarget(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/targets", undefined, body);
+  }
+
   /** Tells how to get to a pane. */
   attach(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/attach", undefined, body);
+  }
+
+  /** Tries to reach it at once, and tells what came of it. */
+  connectTarget(name: string): Promise<any> {
+    return this.#ask("POST", `/v1/targets/${encodeURIComponent(name)}/connect`, undefined);
   }
 
   /** The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
@@ -99,6 +109,11 @@ daemon. */
   /** Whether an agent can be answered. */
   getAvailability(agentId: string): Promise<any> {
     return this.#ask("GET", `/api/respond/${encodeURIComponent(agentId)}/availability`, undefined);
+  }
+
+  /** Looks what the host has, and tells what that means and what to run. */
+  getCheckup(name: string): Promise<any> {
+    return this.#ask("GET", `/v1/targets/${encodeURIComponent(name)}/doctor`, undefined);
   }
 
   /** Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`. */
@@ -145,6 +160,11 @@ daemon. */
 gets `resync`: it has to read `/v1/panes` anew. */
   getStream(query: Query = {}): AsyncGenerator<ServerSentEvent> {
     return this.#events("GET", "/api/events/stream", query);
+  }
+
+  /** Every target with how it fares and what is known of it. */
+  getTargets(): Promise<any> {
+    return this.#ask("GET", "/v1/targets", undefined);
   }
 
   /** What happened to tasks: the newest, or what came after `after`. */
@@ -200,6 +220,11 @@ gets `resync`: it has to read `/v1/panes` anew. */
   /** Takes windows away whose tasks have ended. */
   pruneDeadTasks(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/prune-dead", undefined, body);
+  }
+
+  /** Watches it no longer. Nothing changes on the host itself. */
+  removeTarget(name: string): Promise<any> {
+    return this.#ask("DELETE", `/v1/targets/${encodeURIComponent(name)}`, undefined);
   }
 
   /** Answers the dialog that is open. */

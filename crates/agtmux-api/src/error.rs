@@ -24,6 +24,15 @@ pub enum ErrorCode {
     /// No such target.
     #[serde(rename = "E_TARGET_NOT_FOUND")]
     TargetNotFound,
+    /// There is a target of that name already.
+    #[serde(rename = "E_TARGET_EXISTS")]
+    TargetExists,
+    /// The target is out of reach: nothing was done.
+    #[serde(rename = "E_TARGET_UNREACHABLE")]
+    TargetUnreachable,
+    /// The line to the target broke after the request was sent: whether it was done is not known.
+    #[serde(rename = "E_OUTCOME_UNKNOWN")]
+    OutcomeUnknown,
     /// No such runtime, or one that has ended.
     #[serde(rename = "E_RUNTIME_NOT_FOUND")]
     RuntimeNotFound,

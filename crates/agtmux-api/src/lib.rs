@@ -1,6 +1,7 @@
 //! The contract between the daemon and everyone who talks to it.
 
 pub mod client;
+pub mod collect;
 pub mod config;
 pub mod error;
 pub mod files;

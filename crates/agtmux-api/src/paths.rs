@@ -96,6 +96,11 @@ impl Paths {
         self.state_dir.join("hooks")
     }
 
+    /// The sockets of connections to other hosts. Beside our own socket: that path is short enough for one.
+    pub fn control_dir(&self) -> PathBuf {
+        self.socket.with_file_name("ssh")
+    }
+
     /// Events that could not be delivered: a file each, taken in by the daemon as soon as it sees them.
     pub fn spool_dir(&self) -> PathBuf {
         self.state_dir.join("spool")
@@ -136,6 +141,7 @@ impl Paths {
         if let Some(dir) = self.socket.parent() {
             private_dir(dir, "AGTMUX_SOCKET")?;
         }
+        private_dir(&self.control_dir(), "AGTMUX_SOCKET")?;
         Ok(())
     }
 
@@ -186,7 +192,7 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "records" | "spool" | "tasks" | "setup.json")
+        matches!(&*name, "hooks" | "records" | "spool" | "ssh" | "tasks" | "setup.json")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
     };

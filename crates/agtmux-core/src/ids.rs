@@ -22,6 +22,10 @@ impl TargetName {
         Self::new(Self::LOCAL)
     }
 
+    pub fn is_local(&self) -> bool {
+        self.0 == Self::LOCAL
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -18,6 +18,7 @@ pub mod rollup;
 pub mod runtime;
 pub mod sanitize;
 pub mod state;
+pub mod target;
 pub mod task;
 pub mod text;
 pub mod words;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::fleet::{Fleet, Pane, PaneKey};
-use crate::ids::{PaneId, WindowId};
+use crate::ids::{PaneId, ServerKey, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
 /// What was written.
@@ -15,7 +15,7 @@ pub enum Ref {
     /// `pane:<target>/<session>/<window>/<pane>`, `<target>@<server>` where two servers match. Parts are
     /// percent-encoded.
     Place { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
-    /// `%12`
+    /// `%12`, on this machine: other hosts count from the same numbers.
     Pane(PaneId),
     /// The name of an agent, its kind, or the session that it lives in, where there is one of it.
     Agent(String),
@@ -23,6 +23,9 @@ pub enum Ref {
 
 /// The longest name that an agent can be given.
 const LONGEST_NAME: usize = 64;
+
+/// There may be many hosts, and each has its first pane.
+const MOST_ELSEWHERE: usize = 4;
 
 /// Whether an agent can be named so, and be found by that name.
 pub fn is_name(name: &str) -> bool {
@@ -35,6 +38,9 @@ pub enum RefError {
     Invalid(String),
     #[error("no agent fits '{0}'")]
     NotFound(String),
+    /// A bare pane that this machine does not have, and others do.
+    #[error("this machine has no {reference}; other hosts do: {}", candidates.join(", "))]
+    Elsewhere { reference: String, candidates: Vec<String> },
     #[error("'{reference}' fits several agents: {}", candidates.join(", "))]
     Ambiguous { reference: String, candidates: Vec<String> },
 }
@@ -115,6 +121,26 @@ impl fmt::Display for Ref {
 }
 
 impl Ref {
+    /// Names this one and no other.
+    pub fn place(key: &PaneKey, pane: &Pane) -> Self {
+        Self::Place {
+            target: key.server.target.to_string(),
+            server: Some(key.server.server.to_string()),
+            session: pane.placements.first().map(|p| p.session_name.clone()).unwrap_or_default(),
+            window: pane.window,
+            pane: key.pane,
+        }
+    }
+
+    /// As short as it can be written for somebody who is to name it in a command.
+    pub fn short(key: &PaneKey, pane: &Pane) -> Self {
+        match &pane.runtime {
+            _ if key.server.target.is_local() => Self::Pane(key.pane),
+            Some(runtime) => Self::Runtime(runtime.id.clone()),
+            None => Self::place(key, pane),
+        }
+    }
+
     /// Exactly one runtime, or none.
     pub fn resolve(&self, fleet: &Fleet) -> Result<(PaneKey, Runtime), RefError> {
         let mut fitting = Vec::new();
@@ -127,11 +153,12 @@ impl Ref {
             }
         }
         match fitting.len() {
-            0 => Err(RefError::NotFound(self.to_string())),
+            0 => Err(self.not_found(fleet)),
             1 => Ok(fitting.remove(0)),
             _ => {
                 let candidates = fitting.iter().map(|(key, runtime)| {
-                    format!("runtime:{} ({} in {} on {})", runtime.id, runtime.agent_type, key.pane, key.server.server)
+                    let ServerKey { target, server } = &key.server;
+                    format!("runtime:{} ({} in {} on {target}@{server})", runtime.id, runtime.agent_type, key.pane)
                 });
                 Err(RefError::Ambiguous { reference: self.to_string(), candidates: candidates.collect() })
             }
@@ -154,12 +181,25 @@ impl Ref {
             }
         }
         match fitting.len() {
-            0 => Err(RefError::NotFound(self.to_string())),
+            0 => Err(self.not_found(fleet)),
             1 => Ok(fitting.remove(0).0),
             _ => {
                 let candidates = fitting.iter().map(|(key, pane)| candidate(key, pane)).collect();
                 Err(RefError::Ambiguous { reference: self.to_string(), candidates })
             }
+        }
+    }
+
+    fn not_found(&self, fleet: &Fleet) -> RefError {
+        let Self::Pane(id) = self else { return RefError::NotFound(self.to_string()) };
+        let others = fleet.servers().filter(|(key, _)| !key.target.is_local()).filter_map(|(key, server)| {
+            let pane = server.panes.get(id)?;
+            Some(candidate(&PaneKey { server: key.clone(), pane: *id }, pane))
+        });
+        let candidates: Vec<String> = others.take(MOST_ELSEWHERE).collect();
+        match candidates.is_empty() {
+            true => RefError::NotFound(self.to_string()),
+            false => RefError::Elsewhere { reference: self.to_string(), candidates },
         }
     }
 
@@ -178,7 +218,7 @@ impl Ref {
     fn fits_place(&self, key: &PaneKey, pane: &Pane) -> bool {
         match self {
             Self::Runtime(_) | Self::Agent(_) => false,
-            Self::Pane(id) => key.pane == *id,
+            Self::Pane(id) => key.server.target.is_local() && key.pane == *id,
             Self::Place { target, server, session, window, pane: id } => {
                 key.server.target.as_str() == target
                     && server.as_ref().is_none_or(|server| key.server.server.as_str() == server)
@@ -191,13 +231,7 @@ impl Ref {
 
 /// A reference that names only this one, and who lives there.
 fn candidate(key: &PaneKey, pane: &Pane) -> String {
-    let place = Ref::Place {
-        target: key.server.target.to_string(),
-        server: Some(key.server.server.to_string()),
-        session: pane.placements.first().map(|p| p.session_name.clone()).unwrap_or_default(),
-        window: pane.window,
-        pane: key.pane,
-    };
+    let place = Ref::place(key, pane);
     match &pane.runtime {
         Some(runtime) => format!("{place} ({})", runtime.agent_type),
         None => format!("{place} (no agent)"),

@@ -15,6 +15,7 @@ mod serve;
 mod shared;
 mod spool;
 mod store;
+mod targets;
 mod tasks;
 mod view;
 

@@ -37,7 +37,7 @@ impl Recorder {
             changes.extend(self.pane(fleet, key));
         }
         if delta.targets_changed || !delta.servers.is_empty() {
-            let healthy = fleet.target_outages().next().is_none();
+            let healthy = !fleet.target_outages().any(|(target, _)| target.is_local());
             changes.push(Change::PutTarget { target: TargetName::local(), healthy, at: now });
         }
         changes

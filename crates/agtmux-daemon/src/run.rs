@@ -20,7 +20,8 @@ use crate::serve::web::Port;
 use crate::serve::{self, Context};
 use crate::shared::Shared;
 use crate::spool::Spool;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, targets as stored_targets};
+use crate::targets::{Means, Targets};
 use crate::tasks::Tasks;
 use crate::view::View;
 use crate::{lock, logging};
@@ -124,7 +125,16 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet, manifests)
         .await
         .map_err(system("watch this machine"))?;
-    let actions = Actions::new(handle.clone(), discovery.clone(), store.clone(), clock);
+    let stored = store.reader().and_then(|reader| {
+        stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("targets cannot be read: {error}")))
+    })?;
+    let means = Means {
+        program: discovery.config().ssh.program.clone(),
+        control_dir: paths.control_dir(),
+        discovery: discovery.clone(),
+    };
+    let targets = Targets::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
+    let actions = Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock);
     let tasks =
         Tasks::start(handle.clone(), discovery.clone(), actions.clone(), store.clone(), clock, &paths, known_tasks);
     let port = match listen {
@@ -140,6 +150,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         store,
         store_error,
         discovery: discovery.clone(),
+        targets: targets.clone(),
         actions,
         tasks,
         bridge,
@@ -159,6 +170,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     tell_service_manager(sd_notify::NotifyState::Stopping);
     let _ = stopping.send(true);
     let farewell = async {
+        targets.retire().await;
         discovery.retire().await;
         handle.settle().await;
         let _ = server.await;

@@ -44,13 +44,24 @@ impl Environment {
             (MARK, OsString::from(&id)),
         ];
         place(&tmux_directory());
+        let bin = place("bin");
         variables.extend(KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
+        for (_, path) in variables.iter_mut().filter(|(name, _)| *name == "PATH") {
+            // What a test installs comes before what the machine has.
+            let rest = std::mem::replace(path, bin.clone());
+            path.push(":");
+            path.push(rest);
+        }
         Self { id, dir: dir.to_owned(), variables }
     }
 
     /// Where tmux itself would put the sockets of this world.
     pub(crate) fn sockets(&self) -> PathBuf {
         self.dir.join(tmux_directory())
+    }
+
+    pub(crate) fn variables(&self) -> &[(&'static str, OsString)] {
+        &self.variables
     }
 
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {

@@ -6,6 +6,7 @@
 mod busy;
 mod client;
 mod environment;
+mod host;
 pub mod model;
 pub mod process;
 mod run;
@@ -15,6 +16,7 @@ mod world;
 
 pub use busy::BusyCores;
 pub use client::AttachedClient;
+pub use host::{Host, HostOptions, Hosts, no_hosts_because};
 pub use process::Footprint;
 pub use run::Running;
 pub use tmux::{Pane, TmuxServer};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -93,6 +93,28 @@ impl World {
 
     pub fn socket(&self) -> PathBuf {
         self.dir().join("run/agtmuxd.sock")
+    }
+
+    /// Comes first on the PATH here.
+    pub fn bin(&self) -> PathBuf {
+        self.dir().join("bin")
+    }
+
+    /// Puts a script under this name on the PATH of this world.
+    #[track_caller]
+    pub fn install(&self, name: &str, script: &str) {
+        let (source, file) = (self.dir().join("tmp").join(name), self.bin().join(name));
+        fs::write(&source, script).expect("written");
+        fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("set");
+        // By another process, for the reason that is told below at the copy of a shell.
+        let copied = self.command("cp").arg(&source).arg(&file).status();
+        assert!(copied.is_ok_and(|status| status.success()), "a script can be copied");
+    }
+
+    /// What every process here has in its environment.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
+        let text = |value: &std::ffi::OsString| value.to_string_lossy().into_owned();
+        self.environment.variables().iter().map(|(name, value)| (*name, text(value))).collect()
     }
 
     /// Where `tmux -L name` has its sockets here.

@@ -45,7 +45,7 @@ pub struct Listing {
 /// A title has no length limit of its own; nobody reads more than this.
 const LONGEST_TEXT: usize = 4096;
 
-const WINDOW_FIELDS: [&str; 7] = [
+pub(crate) const WINDOW_FIELDS: [&str; 7] = [
     "#{session_id}",
     "#{window_id}",
     "#{window_index}",
@@ -57,7 +57,7 @@ const WINDOW_FIELDS: [&str; 7] = [
 
 // Without pane_current_command and pane_current_path: tmux looks those up in the process table for each pane, which
 // doubles the cost of a listing, and we can do it ourselves for the few panes that changed.
-const PANE_FIELDS: [&str; 8] = [
+pub(crate) const PANE_FIELDS: [&str; 8] = [
     "#{pane_id}",
     "#{pane_index}",
     "#{pane_pid}",
@@ -68,11 +68,11 @@ const PANE_FIELDS: [&str; 8] = [
     "#{pane_title}",
 ];
 
-const SERVER_FIELDS: [&str; 3] = ["#{pid}", "#{start_time}", "#{version}"];
+pub(crate) const SERVER_FIELDS: [&str; 3] = ["#{pid}", "#{start_time}", "#{version}"];
 
-const WINDOW: char = 'w';
-const PANE: char = 'p';
-const SERVER: char = 's';
+pub(crate) const WINDOW: char = 'w';
+pub(crate) const PANE: char = 'p';
+pub(crate) const SERVER: char = 's';
 
 /// All panes of the server, window by window: asked for each pane, what belongs to its window would double the cost. The
 /// server's own record comes last and shows that the answer is whole.
@@ -90,6 +90,11 @@ pub(crate) fn read_some(framing: &Framing, panes: &[u32]) -> Vec<Command> {
     let format = framing.record(WINDOW, &WINDOW_FIELDS) + &framing.record(PANE, &PANE_FIELDS);
     let reads = panes.iter().map(|pane| Command::display(&format, Some(*pane)));
     reads.chain([Command::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
+}
+
+/// What tmux says where there is no session.
+pub(crate) fn has_no_session(said: &str) -> bool {
+    said.contains("no current target")
 }
 
 /// A server that gives up in the middle of a long line says so nowhere, newer ones do that under load: who is missing is
@@ -167,11 +172,11 @@ fn row_of(window: &[&[u8]], pane: &[&[u8]]) -> Option<PaneRow> {
     })
 }
 
-fn id(sigil: u8, field: &[u8]) -> Option<u32> {
+pub(crate) fn id(sigil: u8, field: &[u8]) -> Option<u32> {
     number(field.strip_prefix(&[sigil])?)
 }
 
-fn number(field: &[u8]) -> Option<u32> {
+pub(crate) fn number(field: &[u8]) -> Option<u32> {
     std::str::from_utf8(field).ok().filter(|s| s.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
 
@@ -179,7 +184,7 @@ fn signed(field: &[u8]) -> Option<i32> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-fn short(text: &[u8]) -> Vec<u8> {
+pub(crate) fn short(text: &[u8]) -> Vec<u8> {
     if text.len() <= LONGEST_TEXT {
         return text.to_vec();
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::attach;
 use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
+use crate::host::{Answer, HostShell, ON_THE_WAY, Question, ShellError, command_line, printing};
 use crate::input::{self, PaneGuard, Refused, TypeError, Typing};
 use crate::listing::{self, Listing};
 use crate::tap;
@@ -29,30 +30,45 @@ pub enum TmuxError {
     Failed(String),
     #[error("tmux answered with something that is no listing: {0}")]
     Unreadable(String),
+    #[error("its host cannot be reached: {0}")]
+    Unreachable(String),
 }
 
 /// More than any listing has; a server that sends more is not answering our question.
 const LARGEST_ANSWER: u64 = 64 << 20;
+
+/// -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
+const ONLY_ASKING: [&str; 2] = ["-u", "-N"];
 
 #[derive(Debug, Clone)]
 pub struct TmuxServer {
     program: PathBuf,
     socket: PathBuf,
     timeout: Duration,
+    executor: Executor,
 }
+
+/// Who starts the program.
+#[derive(Debug, Clone)]
+enum Executor {
+    Local,
+    Host(HostShell),
+}
+
+/// On the way to another host text takes its time: this many bytes a second at the least.
+const BYTES_PER_SECOND: usize = 200_000;
 
 impl TmuxServer {
     pub fn new(program: impl Into<PathBuf>, socket: impl Into<PathBuf>, timeout: Duration) -> Self {
-        Self { program: program.into(), socket: socket.into(), timeout }
+        Self { program: program.into(), socket: socket.into(), timeout, executor: Executor::Local }
+    }
+
+    pub(crate) fn on_host(shell: HostShell, socket: impl Into<PathBuf>, timeout: Duration) -> Self {
+        Self { program: shell.facts().tmux.clone(), socket: socket.into(), timeout, executor: Executor::Host(shell) }
     }
 
     pub fn socket(&self) -> &Path {
         &self.socket
-    }
-
-    /// How long a call may take.
-    pub(crate) fn patience(&self) -> Duration {
-        self.timeout
     }
 
     /// Every pane, in one call.
@@ -60,7 +76,7 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let answer = match self.run(&listing::list_all(&framing)).await {
             // A server may live without a session; it then has nothing that could be listed.
-            Err(TmuxError::Failed(said)) if said.contains("no current target") => {
+            Err(TmuxError::Failed(said)) if listing::has_no_session(&said) => {
                 self.run(&listing::read_some(&framing, &[])).await?
             }
             answer => answer?,
@@ -84,8 +100,8 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let output = self.exec(&capture::capture(&framing, panes), None).await?;
         let captures = capture::parse(&framing, &output.stdout);
-        match captures.is_empty() && !output.status.success() {
-            true => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
+        match captures.is_empty() {
+            true => self.judge(&output).map(|()| captures),
             false => Ok(captures),
         }
     }
@@ -102,8 +118,9 @@ impl TmuxServer {
     pub async fn type_into(&self, guard: PaneGuard, typing: Typing<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         for step in input::steps(guard.pane, typing) {
-            let commands = step.commands(&framing, guard, input::given_up(SystemTime::now(), self.timeout));
-            let answer = self.answer(&commands, step.paste.as_ref().map(|(_, text)| *text)).await;
+            let text = step.paste.as_ref().map(|(_, text)| *text);
+            let commands = step.commands(&framing, guard, self.given_up(text));
+            let answer = self.answer(&commands, text).await;
             if let (Err(_), Some((buffer, _))) = (&answer, &step.paste) {
                 self.forget(buffer);
             }
@@ -123,8 +140,7 @@ impl TmuxServer {
     /// guard names.
     pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
         let framing = Framing::fresh();
-        let until = input::given_up(SystemTime::now(), self.timeout);
-        let answer = self.run(&[input::respawn(&framing, guard, until, cwd, command)]).await?;
+        let answer = self.run(&[input::respawn(&framing, guard, self.given_up(None), cwd, command)]).await?;
         match input::outcome(&framing, guard, &answer) {
             // It is the dead pane that was meant: all that is left is the time.
             Err(TypeError::Refused(Refused::Dead)) => Err(Refused::Late.into()),
@@ -144,8 +160,8 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let output = self.exec(&capture::output(&framing, pane, lines, colours), None).await?;
         let captures = capture::parse(&framing, &output.stdout);
-        match captures.is_empty() && !output.status.success() {
-            true => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
+        match captures.is_empty() {
+            true => self.judge(&output).map(|()| None),
             false => Ok(captures.into_iter().next()),
         }
     }
@@ -157,31 +173,83 @@ impl TmuxServer {
 
     async fn answer(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Vec<u8>, TmuxError> {
         let output = self.exec(commands, stdin).await?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        Err(complaint(&String::from_utf8_lossy(&output.stderr)))
+        self.judge(&output)?;
+        Ok(output.stdout)
     }
 
     /// The same, and the server is started where there is none.
     pub(crate) async fn run_starting(&self, commands: &[Command]) -> Result<Vec<u8>, TmuxError> {
-        let output = self.exec_with(&["-u", "-S"], commands, None).await?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(complaint(&String::from_utf8_lossy(&output.stderr))),
+        let output = self.spawn(self.words(&["-u"], commands), None).await?;
+        self.judge(&output)?;
+        Ok(output.stdout)
+    }
+
+    /// The second, by the clock of its host, from which on a call that begins now has been given up.
+    pub(crate) fn given_up(&self, stdin: Option<&[u8]>) -> u64 {
+        let now = match &self.executor {
+            Executor::Local => SystemTime::now(),
+            Executor::Host(shell) => shell.now(),
+        };
+        input::given_up(now, self.patience(stdin))
+    }
+
+    /// How long a call may take where the program runs.
+    fn patience(&self, stdin: Option<&[u8]>) -> Duration {
+        match self.executor {
+            Executor::Local => self.timeout,
+            Executor::Host(_) => {
+                self.timeout + Duration::from_secs((stdin.map_or(0, <[u8]>::len) / BYTES_PER_SECOND) as u64)
+            }
         }
     }
 
-    async fn exec(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Output, TmuxError> {
-        // -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
-        self.exec_with(&["-u", "-N", "-S"], commands, stdin).await
+    async fn exec(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Answer, TmuxError> {
+        match &self.executor {
+            Executor::Local => self.spawn(self.words(&ONLY_ASKING, commands), stdin).await,
+            Executor::Host(shell) => {
+                let patience = self.patience(stdin);
+                let mut question = Question::default();
+                question.add(self.line(commands, stdin, patience));
+                let answers = shell.ask(question, patience + ON_THE_WAY).await?;
+                answers.into_iter().next().ok_or_else(|| TmuxError::Unreachable("it did not answer".into()))
+            }
+        }
     }
 
-    async fn exec_with(&self, flags: &[&str], commands: &[Command], stdin: Option<&[u8]>) -> Result<Output, TmuxError> {
+    /// Whether the program did what it was told.
+    pub(crate) fn judge(&self, answer: &Answer) -> Result<(), TmuxError> {
+        match (answer.status, &self.executor) {
+            (0, _) => Ok(()),
+            (127, Executor::Host(_)) => Err(TmuxError::NotInstalled(self.program.display().to_string())),
+            // How `timeout` tells that it had to end it.
+            (124 | 137, Executor::Host(_)) => Err(TmuxError::Timeout(self.timeout)),
+            _ => Err(complaint(&String::from_utf8_lossy(&answer.stderr))),
+        }
+    }
+
+    /// The words of a call.
+    fn words(&self, flags: &[&str], commands: &[Command]) -> Vec<OsString> {
+        let socket = ["-S".into(), self.socket.clone().into_os_string()];
+        flags.iter().map(OsString::from).chain(socket).chain(chain(commands)).collect()
+    }
+
+    /// The call as a line for the shell of its host.
+    pub(crate) fn line(&self, commands: &[Command], stdin: Option<&[u8]>, patience: Duration) -> Vec<u8> {
+        let mut line = stdin.map(|text| [printing(text), b" | ".to_vec()].concat()).unwrap_or_default();
+        if let Executor::Host(shell) = &self.executor
+            && shell.facts().has_timeout
+        {
+            line.extend(format!("timeout -s KILL {} ", patience.as_secs().max(1)).bytes());
+        }
+        let words = self.words(&ONLY_ASKING, commands);
+        let words = [self.program.as_os_str()].into_iter().chain(words.iter().map(OsString::as_os_str));
+        line.extend(command_line(words));
+        line
+    }
+
+    async fn spawn(&self, words: Vec<OsString>, stdin: Option<&[u8]>) -> Result<Answer, TmuxError> {
         let mut child = tokio::process::Command::new(&self.program)
-            .args(flags)
-            .arg(&self.socket)
-            .args(chain(commands))
+            .args(words)
             .env_remove("TMUX")
             .env_remove("TMUX_PANE")
             .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
@@ -198,7 +266,7 @@ impl TmuxServer {
                 write_all(input, stdin.unwrap_or_default())
             );
             let status = child.wait().await.map_err(|e| TmuxError::Spawn(e.to_string()))?;
-            Ok(Output { status, stdout: stdout?, stderr: stderr? })
+            Ok(Answer { stdout: stdout?, stderr: stderr?, status: status.code().unwrap_or(-1) })
         };
         tokio::time::timeout(self.timeout, all).await.unwrap_or(Err(TmuxError::Timeout(self.timeout)))
     }
@@ -230,6 +298,15 @@ async fn read_bounded(from: &mut Option<impl tokio::io::AsyncRead + Unpin>) -> R
         return Err(TmuxError::Unreadable(format!("more than {} MiB", LARGEST_ANSWER >> 20)));
     }
     Ok(bytes)
+}
+
+impl From<ShellError> for TmuxError {
+    fn from(error: ShellError) -> Self {
+        match error {
+            ShellError::Timeout { within, .. } => Self::Timeout(within),
+            error => Self::Unreachable(error.to_string()),
+        }
+    }
 }
 
 fn spawn_error(program: &Path, error: &std::io::Error) -> TmuxError {

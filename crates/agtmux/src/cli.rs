@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, replay, respond, resume, run,
-    send, setup, status, task, view_output, wait, watch, web,
+    adapters, attach, audit, collect, config, daemon, emit, explain, history, hook, kill, list, replay, respond,
+    resume, run, send, setup, status, target, task, view_output, wait, watch, web,
 };
 
 const EXIT_CODES: &str = "\
@@ -85,6 +85,11 @@ pub(crate) enum Command {
     /// Run, start, stop and look at the daemon
     #[command(subcommand)]
     Daemon(daemon::DaemonCommand),
+    /// Watch other hosts by ssh
+    #[command(subcommand)]
+    Target(target::TargetCommand),
+    /// What a hub runs here by ssh: passes on what is known of this host, and does what the hub asks for
+    Collect(collect::CollectArgs),
     /// Let a browser in
     #[command(subcommand)]
     Web(web::WebCommand),
@@ -143,6 +148,13 @@ mod tests {
             "agtmux hook codex notify --then notify-send -a x {}",
             "agtmux attach %3 --if-runtime x --if-state idle --if-updated-within 30s --print",
             "agtmux attach",
+            "agtmux target add vm1 --kind ssh --ssh-target me@vm1 --json",
+            "agtmux target add vm1 --kind local",
+            "agtmux target connect vm1",
+            "agtmux target list --json",
+            "agtmux target remove vm1 --yes",
+            "agtmux target doctor vm1 --json",
+            "agtmux collect --stdio",
             "agtmux view-output claude --lines 100 --ansi --follow --json",
             "agtmux view-output -f",
             "agtmux wait %1 %2 --for idle,completed --any --timeout 10m",
@@ -200,6 +212,9 @@ mod tests {
             "agtmux attach %1 --print --json",
             "agtmux view-output %1 --lines many",
             "agtmux audit %1",
+            "agtmux target",
+            "agtmux target add vm1 --kind cloud",
+            "agtmux collect",
             "agtmux run --name a/b -- claude",
             "agtmux task run build",
             "agtmux task",

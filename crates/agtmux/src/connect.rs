@@ -71,6 +71,28 @@ impl Daemon {
         }
     }
 
+    /// Takes something away and gives back the answer as it came.
+    pub(crate) async fn delete(&self, path: &str) -> Result<Bytes, CliError> {
+        match self.client.delete(path).await {
+            Err(ClientError::NotRunning(_)) => {
+                self.autostart().await?;
+                Ok(self.client.delete(path).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// For what takes the daemon a while to find out.
+    pub(crate) async fn patiently(&self, path: &str) -> Result<Bytes, CliError> {
+        match self.client.get_patiently(path).await {
+            Err(ClientError::NotRunning(_)) => {
+                self.autostart().await?;
+                Ok(self.client.get_patiently(path).await?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, CliError> {
         parse(&self.bytes(path, query).await?)
     }

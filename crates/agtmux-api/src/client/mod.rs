@@ -1,6 +1,7 @@
 //! The one client. Every command speaks to the daemon through it.
 
 mod events;
+mod lines;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 pub use events::EventStream;
+pub use lines::LineStream;
 
 use crate::error::ApiError;
 use crate::wire::ListQuery;
@@ -78,6 +80,15 @@ impl Client {
         self.bytes(Method::POST, path, body, DONE_WITHIN).await
     }
 
+    pub async fn delete(&self, path: &str) -> Result<Bytes, ClientError> {
+        self.bytes(Method::DELETE, path, Bytes::new(), DONE_WITHIN).await
+    }
+
+    /// For what takes the daemon a while to find out.
+    pub async fn get_patiently(&self, path: &str) -> Result<Bytes, ClientError> {
+        self.bytes(Method::GET, path, Bytes::new(), DONE_WITHIN).await
+    }
+
     async fn bytes(&self, method: Method, uri: &str, body: Bytes, within: Duration) -> Result<Bytes, ClientError> {
         let answer = async {
             let response = self.request(method, uri, body, "application/json").await?;
@@ -96,7 +107,16 @@ impl Client {
     /// Any other stream of events.
     pub async fn stream(&self, path: &str, query: &impl Serialize) -> Result<EventStream, ClientError> {
         let uri = with_query(path, query)?;
-        let request = self.request(Method::GET, &uri, Bytes::new(), "text/event-stream");
+        Ok(EventStream::new(self.open(&uri, "text/event-stream").await?))
+    }
+
+    /// A stream of lines.
+    pub async fn lines(&self, path: &str) -> Result<LineStream, ClientError> {
+        Ok(LineStream::new(self.open(path, "application/x-ndjson").await?))
+    }
+
+    async fn open(&self, uri: &str, accept: &str) -> Result<Incoming, ClientError> {
+        let request = self.request(Method::GET, uri, Bytes::new(), accept);
         let response =
             tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout(ANSWER_WITHIN))??;
         let status = response.status();
@@ -104,7 +124,7 @@ impl Client {
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
             return Err(refusal(status, &body));
         }
-        Ok(EventStream::new(response.into_body()))
+        Ok(response.into_body())
     }
 
     async fn request(

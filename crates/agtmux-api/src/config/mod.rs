@@ -17,6 +17,7 @@ pub const DEFAULTS: &str = include_str!("defaults.toml");
 pub struct Config {
     pub daemon: Daemon,
     pub tmux: Tmux,
+    pub ssh: Ssh,
     pub state: State,
     pub observe: Observe,
     pub tmux_bridge: TmuxBridge,
@@ -62,6 +63,13 @@ pub struct Tmux {
     pub command_timeout: Span,
     pub hooks: bool,
     pub pty_events: bool,
+}
+
+/// How other hosts are reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ssh {
+    pub program: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

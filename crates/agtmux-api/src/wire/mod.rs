@@ -9,14 +9,15 @@ mod health;
 mod ingest;
 mod items;
 mod listing;
+mod targets;
 mod task;
 mod web;
 
 pub use action::{
     ActionKind, ActionOutcome, ActionRecord, ActionStatus, Answer, Answered, AttachAction, AttachPlan, Audit,
     AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, PlanSession,
-    Profile, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot, SnapshotAction, Verified,
-    VerifiedBy,
+    Profile, RespondAction, ResumeAction, ResumeReport, SamePane, SendAction, SendReport, Snapshot, SnapshotAction,
+    SshWay, Verified, VerifiedBy,
 };
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
@@ -35,6 +36,7 @@ pub use items::{
     WindowItem,
 };
 pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
+pub use targets::{Check, Checkup, EvidenceKind, NewTarget, TargetItem, Targets};
 pub use task::{
     EndedTask, LeftSession, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
     TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Source, Statement};
 use crate::ids::{AgentType, ServerKey};
+use crate::mind::Mind;
 use crate::runtime::{RuntimeId, StateRecord};
 
 /// Everything that can change a state. This is what the log keeps and a replay reads.
@@ -23,6 +24,8 @@ pub enum Input {
     Silent { runtime: RuntimeId, source: Source, at: Timestamp },
     /// It told which of the agent's own sessions it is.
     Named { runtime: RuntimeId, agent_id: String },
+    /// All that is known of it elsewhere: it takes the place of what was known here.
+    Recalled { runtime: RuntimeId, mind: Box<Mind> },
     /// Nobody listens to it any more: what it said is forgotten.
     Muted { runtime: RuntimeId },
     /// A completed turn was shown for long enough, unless something has happened since that version.

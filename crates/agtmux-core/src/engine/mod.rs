@@ -70,6 +70,11 @@ impl StateEngine {
         self.runtimes.get(runtime).map(|subject| &subject.agent_type)
     }
 
+    /// All that is known of a runtime.
+    pub fn mind(&self, runtime: &RuntimeId) -> Option<&Mind> {
+        self.runtimes.get(runtime).map(|subject| &subject.mind)
+    }
+
     pub fn is_suspended(&self, runtime: &RuntimeId) -> bool {
         self.runtimes.get(runtime).is_some_and(|subject| subject.suspended)
     }
@@ -117,6 +122,7 @@ impl StateEngine {
             Input::Silent { runtime, source, at } => {
                 self.change(&runtime, now, |subject| subject.mind.silent(source, at))
             }
+            Input::Recalled { runtime, mind } => self.change(&runtime, now, |subject| subject.mind.recall(*mind)),
             Input::Muted { runtime } => self.change(&runtime, now, |subject| subject.mind = Mind::default()),
             Input::Named { runtime, agent_id } => {
                 self.change(&runtime, now, |subject| subject.agent_id = Some(agent_id))

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::delta::{Delta, Life};
 use super::model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting};
@@ -8,7 +9,7 @@ use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId
 use crate::runtime::{Runtime, RuntimeIdentity};
 
 /// One line of a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaneRow {
     pub session: SessionId,
     pub session_name: String,
@@ -24,7 +25,7 @@ pub struct PaneRow {
 }
 
 /// What the process table says about one pane.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessSighting {
     pub pane: PaneId,
     /// The pane's first process when this was looked up: the guard against a respawn in between.
@@ -33,7 +34,7 @@ pub struct ProcessSighting {
     pub agent: Option<AgentSighting>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSighting {
     pub agent_type: AgentType,
     pub process: ProcessRef,
@@ -58,6 +59,10 @@ pub enum Observation {
     Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<TaskSighting> },
     /// Nothing on this target can be read, or it can again.
     TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
+    /// A whole target is out of reach: every server of it is.
+    TargetLost { target: TargetName, message: String },
+    /// Nobody watches this target any more.
+    TargetLeft { target: TargetName },
 }
 
 impl Fleet {
@@ -77,6 +82,13 @@ impl Fleet {
             Observation::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
             Observation::Task { server, generation, pane, task } => {
                 self.task_seen(PaneKey { server, pane }, generation, task, now, &mut delta);
+            }
+            Observation::TargetLost { target, message } => self.target_lost(target, &message, now, &mut delta),
+            Observation::TargetLeft { target } => {
+                for key in self.servers_of(&target) {
+                    self.server_gone(&key, &mut delta);
+                }
+                self.target_outage(target, None, now, &mut delta);
             }
         }
         self.house_tasks(now, &mut delta);
@@ -182,6 +194,20 @@ impl Fleet {
         delta.lives.push(Life::Reachable { server: key, reachable: false });
     }
 
+    fn target_lost(&mut self, target: TargetName, message: &str, now: Timestamp, delta: &mut Delta) {
+        for key in self.servers_of(&target) {
+            if let Some(generation) = self.servers.get(&key).map(|server| server.generation) {
+                let outage = Outage { code: OutageCode::TargetUnreachable, message: message.to_owned(), since: now };
+                self.server_outage(key, generation, outage, delta);
+            }
+        }
+        self.target_outage(target, Some((OutageCode::TargetUnreachable, message.to_owned())), now, delta);
+    }
+
+    fn servers_of(&self, target: &TargetName) -> Vec<ServerKey> {
+        self.servers.keys().filter(|key| key.target == *target).cloned().collect()
+    }
+
     fn target_outage(
         &mut self,
         target: TargetName,
@@ -191,7 +217,7 @@ impl Fleet {
     ) {
         let known = self.target_outages.get(&target);
         match outage {
-            None => delta.targets_changed = self.target_outages.remove(&target).is_some(),
+            None => delta.targets_changed |= self.target_outages.remove(&target).is_some(),
             Some((code, message)) => {
                 if known.is_none_or(|o| o.code != code || o.message != message) {
                     let since = known.map_or(now, |o| o.since);

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::apply::{AgentSighting, PaneRow, ProcessSighting};
 use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
@@ -76,14 +77,14 @@ pub struct Placement {
 }
 
 /// How the process of a pane that was kept open ended. Both are empty for a moment after the death.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Death {
     pub status: Option<i32>,
     pub signal: Option<i32>,
 }
 
 /// What has the terminal now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Foreground {
     pub command: String,
     pub cwd: Option<String>,
@@ -109,6 +110,37 @@ pub enum OutageCode {
     ServerNotResponding,
     /// The server answered with something that is no listing.
     ListingFailed,
+    /// The host that it runs on is out of reach.
+    TargetUnreachable,
+}
+
+impl Pane {
+    /// The lines of a listing that would make this pane: one for each place where it is shown.
+    pub fn rows(&self, pane: PaneId) -> impl Iterator<Item = PaneRow> {
+        self.placements.iter().map(move |place| PaneRow {
+            session: place.session,
+            session_name: place.session_name.clone(),
+            window: self.window,
+            window_index: place.window_index,
+            window_name: self.window_name.clone(),
+            pane,
+            pane_index: self.pane_index,
+            pid: self.pid,
+            tty: self.tty.clone(),
+            dead: self.dead,
+            title: self.title.clone(),
+        })
+    }
+
+    /// What was seen of its processes.
+    pub fn sighting(&self, pane: PaneId) -> ProcessSighting {
+        let agent = self.runtime.as_ref().map(|runtime| AgentSighting {
+            agent_type: runtime.agent_type.clone(),
+            process: runtime.process,
+            suspended: runtime.suspended,
+        });
+        ProcessSighting { pane, pane_pid: self.pid, foreground: self.foreground.clone(), agent }
+    }
 }
 
 impl Fleet {

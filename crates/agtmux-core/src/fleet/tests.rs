@@ -222,3 +222,58 @@ fn an_agent_in_a_task_is_what_counts_while_it_lives() {
     fleet.apply(processes(0, 10, None), at(4));
     assert!(runtime_of(&fleet).agent_type.is_task());
 }
+
+#[test]
+fn a_target_that_is_lost_keeps_its_panes_and_one_that_is_left_does_not() {
+    let mut fleet = Fleet::default();
+    let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
+    let far = Observation::Listed { server: there.clone(), generation: FIRST, rows: vec![row(0, 0, 10)] };
+    fleet.apply(far.clone(), at(1));
+
+    let lost = Observation::TargetLost { target: TargetName::new("vm1"), message: "gone".into() };
+    let delta = fleet.apply(lost.clone(), at(2));
+    assert_eq!(delta.lives, [Life::Reachable { server: there.clone(), reachable: false }]);
+    assert!(delta.targets_changed && delta.removed.is_empty());
+    assert!(fleet.server(&server()).is_some_and(|server| server.outage.is_none()), "the other one is well");
+    assert!(fleet.apply(lost, at(3)).is_empty(), "told once");
+
+    let delta = fleet.apply(far, at(4));
+    assert_eq!(delta.lives, [Life::Reachable { server: there.clone(), reachable: true }]);
+    let delta = fleet.apply(Observation::TargetLeft { target: TargetName::new("vm1") }, at(5));
+    assert_eq!(delta.removed.len(), 1);
+    assert!(fleet.server(&there).is_none() && fleet.target_outages().next().is_none());
+    assert!(fleet.server(&server()).is_some());
+}
+
+#[test]
+fn a_pane_can_be_told_elsewhere_as_it_is() {
+    let mut fleet = Fleet::default();
+    fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
+    fleet.apply(agent(0, 10, 11, false), at(1));
+    let pane = fleet.pane(&key(0)).expect("there").clone();
+    let mut other = Fleet::default();
+    other.apply(listed(FIRST, pane.rows(PaneId(0)).collect()), at(1));
+    let panes = vec![pane.sighting(PaneId(0))];
+    other.apply(Observation::Processes { server: server(), generation: FIRST, panes }, at(1));
+    assert_eq!(other, fleet);
+}
+
+#[test]
+fn a_bare_pane_is_one_of_this_machine() {
+    use crate::refs::{Ref, RefError};
+    let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
+    let mut fleet = Fleet::default();
+    let rows = vec![row(0, 5, 10)];
+    fleet.apply(Observation::Listed { server: there.clone(), generation: FIRST, rows: rows.clone() }, at(1));
+    let bare = Ref::Pane(PaneId(5));
+    let Err(RefError::Elsewhere { candidates, .. }) = bare.locate(&fleet) else { panic!("it is on another host") };
+    assert_eq!(candidates, ["pane:vm1@default/s0/@0/%5 (no agent)"]);
+    assert!(matches!(bare.resolve(&fleet), Err(RefError::Elsewhere { .. })));
+    assert!(matches!(Ref::Pane(PaneId(6)).locate(&fleet), Err(RefError::NotFound(_))));
+    let far = PaneKey { server: there, pane: PaneId(5) };
+    let named = Ref::short(&far, fleet.pane(&far).expect("it is there"));
+    assert_eq!(named.locate(&fleet), Ok(far));
+    fleet.apply(listed(FIRST, rows), at(2));
+    assert_eq!(bare.locate(&fleet), Ok(key(5)), "it is not confused with that of the other host");
+}

@@ -10,7 +10,7 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Claim, Source, Stand, Statement};
@@ -95,11 +95,46 @@ impl Mind {
 
     /// A completed turn has been shown for long enough.
     pub fn demote_completed(&mut self) {
-        for heard in self.heard.values_mut() {
-            for kept in heard.conclusive.iter_mut().chain([&mut heard.newest]) {
-                kept.demoted |= kept.statement.stand == Stand::Completed;
-            }
+        for kept in self.kept_mut() {
+            kept.demoted |= kept.statement.stand == Stand::Completed;
         }
+    }
+}
+
+/// What is known elsewhere, by another clock.
+impl Mind {
+    /// Takes the place of what was known here. What everybody had time to notice here need not be noticed again.
+    pub fn recall(&mut self, newer: Self) {
+        let before = std::mem::replace(self, newer);
+        let id = |kept: &Kept| kept.statement.order.event_id.clone();
+        let demoted: Vec<String> = before.kept().filter(|kept| kept.demoted).map(id).collect();
+        for kept in self.kept_mut().filter(|kept| kept.statement.stand == Stand::Completed) {
+            kept.demoted |= demoted.contains(&kept.statement.order.event_id);
+        }
+    }
+
+    /// Every time in it by our clock, which is this much ahead of the one that it was told by. Nothing is from the future.
+    pub fn shift(&mut self, ahead: SignedDuration, now: Timestamp) {
+        let here = |at: &mut Timestamp| *at = at.checked_add(ahead).unwrap_or(now).min(now);
+        for kept in self.kept_mut() {
+            here(&mut kept.heard_at);
+            here(&mut kept.statement.as_of);
+            here(&mut kept.statement.order.event_time);
+            here(&mut kept.statement.order.ingested_at);
+        }
+        self.silent.values_mut().for_each(here);
+    }
+
+    pub fn statements_mut(&mut self) -> impl Iterator<Item = &mut Statement> {
+        self.kept_mut().map(|kept| &mut kept.statement)
+    }
+
+    fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.heard.values().flat_map(|heard| heard.conclusive.iter().chain([&heard.newest]))
+    }
+
+    fn kept_mut(&mut self) -> impl Iterator<Item = &mut Kept> {
+        self.heard.values_mut().flat_map(|heard| heard.conclusive.iter_mut().chain([&mut heard.newest]))
     }
 }
 

@@ -252,3 +252,29 @@ fn an_agent_whose_screen_nobody_understands_is_unknown_for_that_reason() {
     mind.silent(Source::Screen, at(2));
     assert_eq!(mind.verdict(at(3)).reason, Some(ReasonCode::UnsupportedSignal));
 }
+
+#[test]
+fn what_is_known_elsewhere_is_told_by_our_clock_and_noticed_once() {
+    let there = mind([said(Source::Hook, Stand::Completed, 100), said(Source::Screen, Stand::AsksNothing, 101)]);
+    let ahead = SignedDuration::from_secs(1000);
+    let told = |now: i64| {
+        let mut told = there.clone();
+        told.shift(ahead, at(now));
+        told
+    };
+    let mut here = Mind::default();
+    here.recall(told(1105));
+    assert_eq!(state(&here, 1105), State::Completed);
+    let times: Vec<Timestamp> = here.standings(at(1105)).map(|standing| standing.statement.as_of).collect();
+    assert_eq!(times, [at(1100), at(1101)]);
+    here.demote_completed();
+    here.recall(told(1105));
+    assert_eq!(state(&here, 1300), State::Idle, "it was noticed here already");
+    // A clock that is ahead of itself says nothing about the future.
+    let mut early = there.clone();
+    early.shift(ahead, at(500));
+    assert!(early.standings(at(500)).all(|standing| standing.statement.as_of <= at(500)));
+    // What is no longer known there is no longer known here.
+    here.recall(Mind::default());
+    assert_eq!(here, Mind::default());
+}

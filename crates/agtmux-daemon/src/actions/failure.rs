@@ -25,8 +25,10 @@ impl Failure {
             return Self { done_something: true, ..self };
         }
         // Whoever reads that it was refused would do it again.
-        let message =
-            format!("something was typed before this: {}", self.error.message.replace("nothing was typed: ", ""));
+        let message = format!(
+            "something was typed before this: {}",
+            self.error.message.replace("nothing was typed: ", "").replace("nothing was done on ", "on ")
+        );
         let error = ApiError::new(self.error.code, message);
         Self { error: error.with_hint("agtmux view-output shows what came of it"), done_something: true }
     }
@@ -46,6 +48,7 @@ impl From<TmuxError> for Failure {
             TmuxError::Timeout(_) => (ErrorCode::Timeout, "agtmux daemon status"),
             TmuxError::Spawn(_) | TmuxError::Failed(_) => (ErrorCode::SubprocessFailed, "agtmux daemon logs"),
             TmuxError::Unreadable(_) => (ErrorCode::Unknown, "agtmux daemon logs"),
+            TmuxError::Unreachable(_) => (ErrorCode::TargetUnreachable, "agtmux target list"),
         };
         let gone = matches!(&error, TmuxError::Failed(said) if said.contains("can't find pane"));
         let (code, hint) = if gone { (ErrorCode::PaneNotFound, "agtmux list panes --all") } else { (code, hint) };
@@ -57,8 +60,12 @@ impl From<TypeError> for Failure {
     fn from(error: TypeError) -> Self {
         match error {
             // Whether it was typed before tmux fell silent is not known. It will not be typed later.
-            TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_))) => {
-                let failure = Self::from(error);
+            TypeError::Tmux(error @ (TmuxError::Timeout(_) | TmuxError::Unreadable(_) | TmuxError::Unreachable(_))) => {
+                let is_lost = matches!(error, TmuxError::Unreachable(_));
+                let mut failure = Self::from(error);
+                if is_lost {
+                    failure.error.code = ErrorCode::OutcomeUnknown;
+                }
                 let hint = "agtmux view-output shows whether it was typed; it will not be typed later";
                 Self { error: failure.error.with_hint(hint), done_something: true }
             }

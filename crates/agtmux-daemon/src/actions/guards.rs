@@ -2,6 +2,7 @@
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, Guards};
+use agtmux_core::ids::TargetName;
 use agtmux_core::state::State;
 use jiff::{SignedDuration, Timestamp};
 
@@ -19,6 +20,12 @@ pub(super) fn check(
 ) -> Result<(), ApiError> {
     if let Some(seen) = seen {
         same_place(seen, located)?;
+    }
+    if let Some(meant) = &guards.if_pane {
+        let (generation, pane_pid) = (located.generation, located.pane.pid);
+        if (meant.server_pid, meant.server_start, meant.pane_pid) != (generation.pid, generation.start_time, pane_pid) {
+            return Err(stale("the pane is not the one that was meant".into()));
+        }
     }
     if guards.force_stale {
         return Ok(());
@@ -91,6 +98,10 @@ fn updated_within(located: &Located, within_ms: u64, now: Timestamp) -> Result<(
 
 /// What nobody is sure of is not acted on.
 fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
+    let target = &located.key.server.target;
+    if !located.reachable && !target.is_local() {
+        return Err(out_of_reach(target));
+    }
     if !located.reachable {
         let error = ApiError::new(ErrorCode::RuntimeStale, "its tmux server does not answer");
         return Err(error.with_hint("agtmux daemon status"));
@@ -103,6 +114,11 @@ fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
         return Err(error.with_hint("agtmux explain tells why; --force-stale goes on all the same"));
     }
     Ok(())
+}
+
+pub(super) fn out_of_reach(target: &TargetName) -> ApiError {
+    let message = format!("nothing was done: {target}, or its tmux server, does not answer");
+    ApiError::new(ErrorCode::TargetUnreachable, message).with_hint(format!("agtmux target doctor {target}"))
 }
 
 pub(super) fn stale(message: String) -> ApiError {

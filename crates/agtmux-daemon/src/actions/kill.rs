@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, KillAction, KillReport, KillSignal};
 use agtmux_core::ids::ProcessRef;
-use agtmux_tmux::platform::{self, Process};
+use agtmux_tmux::platform::Process;
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
 use super::perform::{Order, Request, content};
 use super::{Actions, Asker, Failure, Scene, guards};
+use crate::observe::StrikeError;
 
 /// How long it is watched for its end.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
@@ -19,6 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 impl Actions {
     pub(crate) async fn kill(&self, action: KillAction, asker: Asker) -> Result<ActionOutcome<KillReport>, ApiError> {
         let content = content(ActionKind::Kill, &action);
+        let ask = |guards| Ask::Kill(KillAction { guards, signal: action.signal });
         let request = Request {
             kind: ActionKind::Kill,
             guards: &action.guards,
@@ -26,6 +29,7 @@ impl Actions {
             what: Some(format!("signal {}", action.signal.as_str())),
             text: None,
             content,
+            ask: &ask,
         };
         // A signal is not typed: who sends it need not wait until those have finished who talk to a program that hangs.
         let order = if action.signal == KillSignal::Int { Order::InTurn } else { Order::AtOnce };
@@ -40,12 +44,15 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
             scene.types(Typing::Keys(&[Key::Named("C-c".into())])).await?;
             Vec::new()
         }
-        KillSignal::Term | KillSignal::Kill => strike(scene, signal)?,
+        KillSignal::Term | KillSignal::Kill => strike(scene, signal).await?,
     };
-    let table = scene.actions.0.discovery.processes();
     let deadline = Instant::now() + if signal == KillSignal::Int { Duration::ZERO } else { GONE_WITHIN };
     loop {
-        let alive = table.process(process.pid).is_some_and(|found| found.start == process.start && !found.zombie);
+        // Nobody saw it end where nobody looks.
+        let Ok(found) = scene.processes.try_process(process.pid).await else {
+            return Ok(KillReport { signal, pids, ended: false });
+        };
+        let alive = found.is_some_and(|found| found.start == process.start && !found.zombie);
         if !alive || Instant::now() >= deadline {
             return Ok(KillReport { signal, pids, ended: !alive });
         }
@@ -55,19 +62,20 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
 
 /// The agent and those of its group that live in the pane. Each is held before it is looked at, so that none of them can be
 /// another process of the same number when it is struck.
-fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
+async fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
     let agent = scene.agent()?.runtime.process;
-    let table = scene.actions.0.discovery.processes();
-    let tree = table.trees(&[scene.located.pane.pid]).pop().flatten().map(|tree| tree.processes).unwrap_or_default();
+    let tree = scene.processes.try_tree(scene.located.pane.pid).await.map_err(|untold| scene.unseen(&untold))?;
+    let tree = tree.map(|tree| tree.processes).unwrap_or_default();
     let Some(company) = company(&tree, agent) else {
         return Err(Failure::refused(guards::stale("the agent's process is not in its pane any more".into())));
     };
     let mut struck = Vec::new();
     for process in company {
-        match platform::strike(&*table, process.pid, process.start, signal == KillSignal::Kill) {
+        match scene.processes.strike(process, signal == KillSignal::Kill).await {
             Ok(true) => struck.push(process.pid),
             // It has ended by itself.
             Ok(false) => {}
+            Err(StrikeError::Unknown(why)) => return Err(unknown(scene, process.pid, &why)),
             Err(error) if struck.is_empty() => {
                 let message = format!("process {} could not be signalled: {error}", process.pid);
                 let error = ApiError::new(ErrorCode::SubprocessFailed, message);
@@ -77,6 +85,15 @@ fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
         }
     }
     Ok(struck)
+}
+
+/// It may have been struck or not. Whoever reads that it was refused would do it again.
+fn unknown(scene: &Scene<'_>, pid: u32, why: &str) -> Failure {
+    let target = &scene.located.key.server.target;
+    let message = format!("whether process {pid} on {target} was signalled is not known: {why}");
+    let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
+    let hint = format!("look before you do it again: agtmux view-output {}", scene.located.reference());
+    Failure { error: error.with_hint(hint), done_something: true }
 }
 
 /// The agent and those of its group, among the processes of its pane. Whoever has left the pane or the group does not

@@ -5,6 +5,7 @@
 mod audit;
 mod caller;
 mod failure;
+mod far;
 mod guards;
 mod kill;
 mod locks;
@@ -21,11 +22,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agtmux_api::config::Config;
+use jiff::Timestamp;
 
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::observe::Discovery;
 use crate::store::Store;
+use crate::targets::Targets;
 
 pub(crate) use caller::Asker;
 use failure::Failure;
@@ -41,6 +44,7 @@ pub(crate) struct Actions(Arc<Inner>);
 struct Inner {
     engine: EngineHandle,
     discovery: Discovery,
+    targets: Targets,
     store: Arc<Store>,
     clock: Clock,
     /// One pane is typed into by one at a time.
@@ -51,9 +55,19 @@ struct Inner {
 }
 
 impl Actions {
-    pub(crate) fn new(engine: EngineHandle, discovery: Discovery, store: Arc<Store>, clock: Clock) -> Self {
+    pub(crate) fn new(
+        engine: EngineHandle,
+        discovery: Discovery,
+        targets: Targets,
+        store: Arc<Store>,
+        clock: Clock,
+    ) -> Self {
         let (panes, requests, snapshots) = (Locks::default(), Locks::default(), Snapshots::default());
-        Self(Arc::new(Inner { engine, discovery, store, clock, panes, requests, snapshots }))
+        Self(Arc::new(Inner { engine, discovery, targets, store, clock, panes, requests, snapshots }))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.clock.now()
     }
 
     /// Whether what was typed is kept.

@@ -3,7 +3,7 @@
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{ActionKind, ActionStatus, Guards};
 
-use super::perform::Request;
+use super::perform::Described;
 use super::{Actions, Asker, audit};
 
 /// What is about to be done, for whoever looks it up later.
@@ -38,16 +38,15 @@ impl Actions {
     ) -> Result<T, ApiError> {
         let place = [Some(noted.session), noted.task].into_iter().flatten().collect::<Vec<_>>().join("/");
         let guards = Guards { r#ref: place, ..Guards::default() };
-        let request = Request {
+        let described = Described {
             kind: ActionKind::Task,
             guards: &guards,
-            asker: noted.asker.clone(),
-            what: Some(noted.what.to_owned()),
+            asker: noted.asker,
+            what: Some(noted.what),
             text: noted.text,
-            content: String::new(),
         };
-        let mut record = self.begin(&request);
-        self.write(&record, &request.content, None).await?;
+        let mut record = self.begin(&described);
+        self.write(&record, "", None).await?;
         let outcome = doing.await;
         record.finished_at = Some(self.0.clock.now());
         match &outcome {
@@ -58,7 +57,7 @@ impl Actions {
                 record.message = Some(audit::harmless(&error.message.chars().take(1000).collect::<String>()));
             }
         }
-        if let Err(error) = self.write(&record, &request.content, None).await {
+        if let Err(error) = self.write(&record, "", None).await {
             tracing::error!(%error, action = record.action_id, "what came of an action could not be written down");
         }
         outcome

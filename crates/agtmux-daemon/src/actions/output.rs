@@ -2,19 +2,23 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionKind, ActionOutcome, AttachAction, AttachPlan, Output, OutputAction, PaneHealth, PlanSession,
 };
 use agtmux_api::{SCHEMA_VERSION, wire::Guards};
+use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
 use agtmux_core::{sanitize, text};
+use agtmux_tmux::TmuxError;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
+use super::far::Stage;
 use super::perform::{Request, content};
 use super::{Actions, Asker, Failure, Scene, guards, snapshots};
-use crate::engine::refusal;
+use crate::engine::{Located, refusal};
 
 /// More than this is no look at a pane any more.
 const MOST_LINES: u32 = 10_000;
@@ -31,6 +35,7 @@ impl Actions {
         }
         // What was shown is not kept, and to show it twice does no harm.
         let guards = Guards { request_ref: None, ..action.guards.clone() };
+        let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
         let request = Request {
             kind: ActionKind::ViewOutput,
             guards: &guards,
@@ -38,12 +43,14 @@ impl Actions {
             what: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
+            ask: &ask,
         };
         if lines > MOST_LINES {
             let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
             return Err(self.turn_down(request, error.with_hint("ask for fewer lines")).await);
         }
-        self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await
+        let done = self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await?;
+        Ok(elsewhere(done))
     }
 
     /// The same pane once more, for whoever follows it: that is not another action.
@@ -54,9 +61,13 @@ impl Actions {
         let seen = self.0.snapshots.named(&action.guards, now)?;
         guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
         let snapshot = snapshots::of(&located, now, SignedDuration::ZERO);
-        let scene = self.scene(located, action.guards.force_stale)?;
-        let report = output(&scene, action.lines, action.ansi).await.map_err(|failure| failure.error)?;
-        Ok(ActionOutcome {
+        let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
+        let report = match self.stage(located, action.guards.force_stale)? {
+            Stage::Here(scene) => output(&scene, action.lines, action.ansi).await,
+            Stage::There(far) => far.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
+        };
+        let report = report.map_err(|failure| failure.error)?;
+        Ok(elsewhere(ActionOutcome {
             schema_version: SCHEMA_VERSION,
             action_id: Uuid::now_v7().simple().to_string(),
             snapshot_id: snapshot.snapshot_id,
@@ -67,7 +78,7 @@ impl Actions {
             latency_ms: 0,
             repeated: false,
             report,
-        })
+        }))
     }
 
     pub(crate) async fn attach(
@@ -75,6 +86,7 @@ impl Actions {
         action: AttachAction,
         asker: Asker,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
+        let ask = |guards| Ask::Attach(AttachAction { guards });
         let request = Request {
             kind: ActionKind::Attach,
             guards: &action.guards,
@@ -82,8 +94,11 @@ impl Actions {
             what: None,
             text: None,
             content: content(ActionKind::Attach, &action),
+            ask: &ask,
         };
-        self.perform(request, async |scene| plan(scene)).await
+        let mut done = self.perform(request, async |scene| plan(scene)).await?;
+        done.report.ssh = self.0.targets.way(&TargetName::new(&done.target));
+        Ok(done)
     }
 
     /// Whether the pane is there and the agent's process lives in it.
@@ -92,10 +107,14 @@ impl Actions {
         let located = self.0.engine.locate(reference).await?;
         let runtime_id = located.living.as_ref().map(|living| living.runtime.id.to_string());
         let process = located.living.as_ref().map(|living| living.runtime.process);
+        if let Some(link) = self.far(&located)? {
+            // Its host tells of it without being asked.
+            return Ok(far_health(&located, link.status().connected));
+        }
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
         let scene = self.scene(located, false)?;
         let available = scene.look().await.is_ok();
-        let tree = self.0.discovery.processes().trees(&[root]).pop().flatten();
+        let tree = scene.processes.tree(root).await;
         let lives = |pid: u32, start: u64| {
             tree.iter().flat_map(|tree| &tree.processes).any(|p| (p.pid, p.start) == (pid, start) && !p.zombie)
         };
@@ -110,8 +129,42 @@ impl Actions {
     }
 }
 
+fn far_health(located: &Located, connected: bool) -> PaneHealth {
+    let available = connected && located.reachable;
+    let running = available && located.living.is_some();
+    let reason = match (available, running) {
+        (false, _) => Some("its host is out of reach".into()),
+        (true, false) => Some("no agent runs in it".into()),
+        (true, true) => None,
+    };
+    PaneHealth {
+        schema_version: SCHEMA_VERSION,
+        available,
+        running,
+        runtime_id: located.living.as_ref().map(|living| living.runtime.id.to_string()),
+        pane_id: Some(located.key.pane.to_string()),
+        reason,
+    }
+}
+
+/// A terminal of another host is none that could be watched here.
+fn elsewhere(mut done: ActionOutcome<Output>) -> ActionOutcome<Output> {
+    if done.target != TargetName::LOCAL {
+        done.report.tty = None;
+    }
+    done
+}
+
 async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Output, Failure> {
-    let capture = scene.tmux.output(scene.guard.pane, lines.unwrap_or(0), ansi).await?;
+    let (pane, most) = (scene.guard.pane, lines.unwrap_or(0));
+    let capture = match scene.tmux.output(pane, most, ansi).await {
+        // The line broke: what changes nothing is asked once more, when its host is back.
+        Err(lost @ TmuxError::Unreachable(_)) => match scene.back().await {
+            Some(tmux) => tmux.output(pane, most, ansi).await?,
+            None => return Err(lost.into()),
+        },
+        captured => captured?,
+    };
     let same = capture.filter(|c| (c.server_pid, c.pane_pid) == (scene.guard.server_pid, scene.guard.pane_pid));
     let Some(capture) = same else {
         return Err(Failure::refused(guards::stale("another program was started in the pane, or it is gone".into())));
@@ -155,6 +208,7 @@ fn plan(scene: &Scene<'_>) -> Result<AttachPlan, Failure> {
         sessions: pane.placements.iter().map(session).collect(),
         window_id: pane.window.to_string(),
         pane_pid: pane.pid,
+        ssh: None,
     })
 }
 

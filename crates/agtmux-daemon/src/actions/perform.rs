@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
 use agtmux_core::refs::Ref;
@@ -15,9 +16,10 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::caller::Behind;
+use super::far::Stage;
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
-use crate::observe;
+use crate::observe::{self, Processes, Reach, Untold};
 use crate::store::SnapshotRow;
 
 /// A name for a request is not a place for a text.
@@ -33,6 +35,24 @@ pub(super) struct Request<'a> {
     pub(super) text: Option<&'a str>,
     /// Tells one request from another under the same name.
     pub(super) content: String,
+    /// What is asked of another host, under these conditions.
+    pub(super) ask: &'a (dyn Fn(Guards) -> Ask + Sync),
+}
+
+/// What the audit log says of a request.
+pub(super) struct Described<'a> {
+    pub(super) kind: ActionKind,
+    pub(super) guards: &'a Guards,
+    pub(super) asker: &'a Asker,
+    pub(super) what: Option<&'a str>,
+    pub(super) text: Option<&'a str>,
+}
+
+impl Request<'_> {
+    fn described(&self) -> Described<'_> {
+        let Self { kind, guards, asker, what, text, .. } = self;
+        Described { kind: *kind, guards, asker, what: what.as_deref(), text: *text }
+    }
 }
 
 /// Whether it waits for others who type into the same pane.
@@ -42,6 +62,9 @@ pub(super) enum Order {
     AtOnce,
 }
 
+/// A host whose line broke is waited for so long by those who only look.
+const BACK_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Whoever waits longer for the others has mostly given up, and must not find it done later.
 const TURN_WITHIN: Duration = Duration::from_secs(60);
 
@@ -55,6 +78,7 @@ pub(super) struct Scene<'a> {
     pub(super) actions: &'a Actions,
     pub(super) located: Located,
     pub(super) tmux: TmuxServer,
+    pub(super) processes: Processes,
     pub(super) guard: PaneGuard,
     pub(super) forced: bool,
 }
@@ -68,11 +92,18 @@ impl Scene<'_> {
         })
     }
 
+    /// Refused, because nobody tells what runs there.
+    pub(super) fn unseen(&self, why: &Untold) -> Failure {
+        let target = &self.located.key.server.target;
+        let error = ApiError::new(ErrorCode::TargetUnreachable, format!("nothing was done on {target}: {why}"));
+        Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
+    }
+
     /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
     /// behind, and what is meant for it would be a command to its shell.
-    pub(super) fn same_resident(&self) -> Result<(), Failure> {
-        let discovery = &self.actions.0.discovery;
-        let now = observe::resident(&*discovery.processes(), &discovery.registry(), self.guard.pane_pid);
+    pub(super) async fn same_resident(&self) -> Result<(), Failure> {
+        let tree = self.processes.try_tree(self.guard.pane_pid).await.map_err(|untold| self.unseen(&untold))?;
+        let now = tree.and_then(|tree| observe::resident(&self.actions.0.discovery.registry(), &tree));
         let agent = self.located.living.as_ref().filter(|living| !living.runtime.agent_type.is_task());
         let Some(living) = agent else {
             // What was meant for a shell is not for an agent that has been started in it since.
@@ -90,7 +121,7 @@ impl Scene<'_> {
 
     /// Types, if the pane is the one that is meant, and so is whoever lives there.
     pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
-        self.same_resident()?;
+        self.same_resident().await?;
         match self.tmux.type_into(self.guard, typing).await {
             // Copy mode would take what is typed: it is left first, where that is allowed.
             Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
@@ -100,6 +131,18 @@ impl Scene<'_> {
             }
             done => Ok(done?),
         }
+    }
+
+    /// The way there, once its host is back after the line broke. Only for what changes nothing.
+    pub(super) async fn back(&self) -> Option<TmuxServer> {
+        let deadline = Instant::now() + BACK_WITHIN;
+        while Instant::now() < deadline {
+            if let Some(reach) = self.actions.0.discovery.reach(&self.located.key.server) {
+                return Some(reach.tmux);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        None
     }
 
     pub(super) fn state(&self) -> Option<State> {
@@ -126,7 +169,7 @@ impl Actions {
         act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
     ) -> Result<ActionOutcome<T>, ApiError> {
         let started = Instant::now();
-        let mut record = self.begin(&request);
+        let mut record = self.begin(&request.described());
         let _turn = match &request.guards.request_ref {
             Some(name) => match timeout(TURN_WITHIN, self.0.requests.take(name.clone())).await {
                 Ok(turn) => Some(turn),
@@ -137,8 +180,15 @@ impl Actions {
         let outcome = match self.earlier(&request).await {
             Ok(Some(earlier)) => return earlier,
             Ok(None) => match self.prepare(order, &request, &mut record).await {
-                Ok((scene, snapshot, _lock)) => {
-                    let done = act(&scene).await;
+                Ok((stage, snapshot, _lock)) => {
+                    let done = match stage {
+                        Stage::Here(scene) => {
+                            let done = act(&scene).await;
+                            self.0.discovery.acted(&scene.located.key.server.target);
+                            done
+                        }
+                        Stage::There(far) => far.relay(request.kind, request.guards, request.ask).await,
+                    };
                     done.map(|report| outcome(&record, &snapshot, started, report))
                 }
                 Err(error) => Err(Failure::refused(error)),
@@ -151,17 +201,17 @@ impl Actions {
     /// For what cannot be done whatever is there: it is written down as well.
     pub(super) async fn turn_down(&self, request: Request<'_>, error: ApiError) -> ApiError {
         let refused: Result<ActionOutcome<()>, Failure> = Err(Failure::refused(error.clone()));
-        self.finish(self.begin(&request), &request, refused).await.err().unwrap_or(error)
+        self.finish(self.begin(&request.described()), &request, refused).await.err().unwrap_or(error)
     }
 
-    pub(super) fn begin(&self, request: &Request<'_>) -> ActionRecord {
+    pub(super) fn begin(&self, request: &Described<'_>) -> ActionRecord {
         let guards = request.guards;
         ActionRecord {
             action_id: Uuid::now_v7().simple().to_string(),
             kind: request.kind,
             at: self.0.clock.now(),
             finished_at: None,
-            caller: self.describe(&request.asker, guards.client.as_ref()),
+            caller: self.describe(request.asker, guards.client.as_ref()),
             r#ref: audit::harmless(&guards.r#ref.chars().take(512).collect::<String>()),
             target: None,
             server: None,
@@ -173,7 +223,7 @@ impl Actions {
             status: ActionStatus::Begun,
             code: None,
             message: None,
-            what: request.what.clone(),
+            what: request.what.map(str::to_owned),
             text: audit::kept(self.config(), request.text),
             bytes: request.text.map(|text| text.len() as u64),
             event_ids: Vec::new(),
@@ -187,7 +237,7 @@ impl Actions {
         order: Order,
         request: &Request<'_>,
         record: &mut ActionRecord,
-    ) -> Result<(Scene<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
+    ) -> Result<(Stage<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
         let Request { kind, guards, .. } = request;
         if kind.is_mutating() && !self.config().actions.allow_from_agents {
             self.refuse_agents(&request.asker, *kind).await?;
@@ -217,13 +267,16 @@ impl Actions {
             // What cannot be written down is not done.
             self.write(record, &request.content, Some(&snapshot)).await?;
         }
-        let scene = self.scene(located, guards.force_stale)?;
-        Ok((scene, snapshot, lock))
+        let stage = self.stage(located, guards.force_stale)?;
+        Ok((stage, snapshot, lock))
     }
 
     pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {
-        let Some(tmux) = self.0.discovery.tmux(&located.key.server) else {
-            return Err(guards::stale("its tmux server is not there".into()));
+        let Some(Reach { tmux, processes }) = self.0.discovery.reach(&located.key.server) else {
+            return Err(match located.key.server.target.is_local() {
+                true => guards::stale("its tmux server is not there".into()),
+                false => guards::out_of_reach(&located.key.server.target),
+            });
         };
         let guard = PaneGuard {
             server_pid: located.generation.pid,
@@ -231,7 +284,7 @@ impl Actions {
             pane: located.key.pane.0,
             pane_pid: located.pane.pid,
         };
-        Ok(Scene { actions: self, located, tmux, guard, forced })
+        Ok(Scene { actions: self, located, tmux, processes, guard, forced })
     }
 
     async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {

@@ -99,6 +99,7 @@ impl Engine {
         if let (Some(name), Some(key)) = (name, self.homes.get(runtime))
             && self.fleet.name_runtime(key, runtime, name)
         {
+            step.known.insert(runtime.clone());
             step.touch(&self.fleet, key);
         }
     }
@@ -271,7 +272,7 @@ impl Engine {
     }
 
     /// The runtime in a pane, if it is still that process.
-    fn runtime_of(&self, pane: &PaneKey, process: ProcessRef) -> Option<RuntimeId> {
+    pub(super) fn runtime_of(&self, pane: &PaneKey, process: ProcessRef) -> Option<RuntimeId> {
         let runtime = self.fleet.pane(pane)?.runtime.as_ref()?;
         (runtime.process == process).then(|| runtime.id.clone())
     }

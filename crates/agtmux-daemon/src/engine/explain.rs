@@ -41,6 +41,7 @@ pub(crate) fn refusal(error: &RefError) -> ApiError {
             (ErrorCode::RefInvalid, "write runtime:ID, %12, an agent's name, or pane:TARGET/SESSION/@W/%P")
         }
         RefError::NotFound(_) => (ErrorCode::RefNotFound, "agtmux list panes"),
+        RefError::Elsewhere { .. } => (ErrorCode::RefNotFound, "a bare %N is one of this machine; write one of these"),
         RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "write one of these instead"),
     };
     ApiError::new(code, error.to_string()).with_hint(hint)

@@ -30,6 +30,8 @@ pub(crate) struct Living {
     pub(crate) dialog: Option<Dialog>,
     /// It has spoken by hooks, and those tell when it takes a prompt.
     pub(crate) tells: bool,
+    /// What it is called on its host, where that is another one.
+    pub(crate) far: Option<String>,
 }
 
 /// An agent told that it took a prompt.
@@ -39,6 +41,13 @@ pub(crate) struct Submitted {
     pub(crate) event_id: String,
     /// Without its secrets; empty where the agent does not say.
     pub(crate) text: String,
+}
+
+impl Located {
+    /// What a person writes to name it.
+    pub(crate) fn reference(&self) -> Ref {
+        Ref::short(&self.key, &self.pane)
+    }
 }
 
 impl Engine {
@@ -51,7 +60,8 @@ impl Engine {
             let record = self.states.state(&runtime.id)?.clone();
             let dialog = self.states.dialog(&runtime.id).cloned();
             let tells = self.tells(&runtime);
-            Some(Living { runtime, record, dialog, tells })
+            let far = self.far.get(&runtime.id).cloned();
+            Some(Living { runtime, record, dialog, tells, far })
         });
         let reachable = server.outage.is_none();
         Ok(Located { generation: server.generation, key, pane, reachable, living })

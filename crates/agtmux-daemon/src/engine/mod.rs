@@ -2,7 +2,9 @@
 //! everyone who watches.
 
 mod adapters;
+mod collect;
 mod explain;
+mod far;
 mod ingest;
 mod locate;
 mod step;
@@ -16,13 +18,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agtmux_agents::{Registry, UserManifests};
+use agtmux_api::collect::Batch;
 use agtmux_api::config;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{AdapterSwitch, Adapters, Explanation, Receipt};
 use agtmux_core::binding::MovedOut;
 use agtmux_core::engine::{self as states, StateEngine};
 use agtmux_core::fleet::{Fleet, Life, Observation, PaneKey};
-use agtmux_core::ids::{PaneId, ServerKey, ServerName, TargetName};
+use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName};
 use agtmux_core::refs::Ref;
 use agtmux_core::runtime::{Runtime, RuntimeId};
 use agtmux_core::task::TaskEvent;
@@ -36,7 +39,10 @@ use crate::shared::Shared;
 use crate::store::{Change, Remembered, Store, StoreError};
 use adapters::Memories;
 pub(crate) use adapters::{Filed, FiledEntry, agent_id};
+pub(crate) use collect::Collecting;
+use collect::Collector;
 pub(crate) use explain::refusal;
+pub(crate) use far::Received;
 pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};
 use step::Step;
@@ -72,8 +78,17 @@ pub(crate) enum Input {
     Explain(Ref, oneshot::Sender<Result<Explanation, ApiError>>),
     Locate(Ref, oneshot::Sender<Result<Located, ApiError>>),
     Resident(ServerName, PaneId, oneshot::Sender<Option<Runtime>>),
+    ServersOf(TargetName, oneshot::Sender<Vec<(ServerKey, Generation)>>),
     Adapters(oneshot::Sender<Adapters>),
     Switch(AdapterSwitch, oneshot::Sender<Result<Adapters, ApiError>>),
+    /// A hub wants to be told of this host.
+    Collect(oneshot::Sender<u64>),
+    /// It wants to know what is new.
+    Gather(u64, oneshot::Sender<Batch>),
+    Leave(u64),
+    /// Another host told of itself.
+    Received(Box<Received>, oneshot::Sender<()>),
+    Near(TargetName, String, oneshot::Sender<Option<RuntimeId>>),
     /// Other agents are known, or are known by other signs.
     Relearned(Arc<Registry>),
     /// Something happened to tasks. Answered when it is stored, with its numbers.
@@ -123,6 +138,11 @@ impl EngineHandle {
         self.ask(|reply| Input::Resident(server, pane, reply)).await.flatten()
     }
 
+    /// The servers that are known of a host, whoever told of them.
+    pub(crate) async fn servers_of(&self, target: TargetName) -> Vec<(ServerKey, Generation)> {
+        self.ask(|reply| Input::ServersOf(target, reply)).await.unwrap_or_default()
+    }
+
     /// Prompts that agents tell to have been submitted, from now on.
     pub(crate) fn submitted(&self) -> broadcast::Receiver<Submitted> {
         self.submitted.subscribe()
@@ -168,6 +188,10 @@ pub(crate) struct Engine {
     states: StateEngine,
     /// Where each runtime lives.
     homes: BTreeMap<RuntimeId, PaneKey>,
+    /// What runtimes of other hosts are called there.
+    far: BTreeMap<RuntimeId, String>,
+    collectors: BTreeMap<u64, Collector>,
+    last_collector: u64,
     moved_out: MovedOut,
     registry: Arc<Registry>,
     memories: Memories,
@@ -221,6 +245,9 @@ impl Engine {
             fleet: remembered.fleet,
             states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
             homes: BTreeMap::new(),
+            far: BTreeMap::new(),
+            collectors: BTreeMap::new(),
+            last_collector: 0,
             moved_out: MovedOut::default(),
             registry: Arc::new(UserManifests::default().registry()),
             memories: Memories::new(remembered.memories),
@@ -302,18 +329,20 @@ impl Engine {
 
     fn take(&mut self, input: Input, step: &mut Step) {
         match input {
-            Input::Observed(observation) => {
-                self.note_task_pane(&observation);
-                let delta = self.fleet.apply(observation, step.now);
-                for life in &delta.lives {
-                    self.live(life, step);
-                }
-                // Only now: several may have begun at once, and each must be known before it can be spoken of.
-                if delta.lives.iter().any(|life| matches!(life, Life::Began { .. })) {
-                    self.bind_waiting(step);
-                }
-                self.tell_tasks(&delta, step);
-                step.merge(delta);
+            Input::Observed(observation) => self.observe(observation, step),
+            Input::Received(received, done) => {
+                self.receive(*received, step);
+                step.settled.push(done);
+            }
+            Input::Near(target, runtime_id, reply) => {
+                let _ = reply.send(self.near(&target, &runtime_id));
+            }
+            Input::Collect(reply) => {
+                let _ = reply.send(self.open_collector());
+            }
+            Input::Gather(id, reply) => self.gather(id, reply),
+            Input::Leave(id) => {
+                self.collectors.remove(&id);
             }
             Input::Tasks(told, reply) => step.note_tasks(*told, reply),
             Input::Event(event, reply) => {
@@ -332,6 +361,10 @@ impl Engine {
                 let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };
                 let _ = reply.send(self.fleet.pane(&key).and_then(|pane| pane.runtime.clone()));
             }
+            Input::ServersOf(target, reply) => {
+                let of = self.fleet.servers().filter(|(key, _)| key.target == target);
+                let _ = reply.send(of.map(|(key, server)| (key.clone(), server.generation)).collect());
+            }
             Input::Adapters(reply) => {
                 let _ = reply.send(self.adapters(step.now));
             }
@@ -343,6 +376,20 @@ impl Engine {
         }
     }
 
+    fn observe(&mut self, observation: Observation, step: &mut Step) {
+        self.note_task_pane(&observation);
+        let delta = self.fleet.apply(observation, step.now);
+        for life in &delta.lives {
+            self.live(life, step);
+        }
+        // Only now: several may have begun at once, and each must be known before it can be spoken of.
+        if delta.lives.iter().any(|life| matches!(life, Life::Began { .. })) {
+            self.bind_waiting(step);
+        }
+        self.tell_tasks(&delta, step);
+        step.merge(delta);
+    }
+
     fn live(&mut self, life: &Life, step: &mut Step) {
         match life {
             Life::Began { pane, runtime } => {
@@ -352,6 +399,7 @@ impl Engine {
             Life::Ended { pane, runtime, process } => {
                 self.decide(states::Input::Ended { runtime: runtime.clone() }, None, step);
                 self.memories.forget(runtime);
+                self.far.remove(runtime);
                 self.homes.remove(runtime);
                 self.moved_out.note(pane.clone(), *process, step.now);
             }
@@ -369,6 +417,7 @@ impl Engine {
     /// Applies one input, and writes down what it was and what it brought about.
     fn decide(&mut self, input: states::Input, event_id: Option<String>, step: &mut Step) {
         let transitions = self.states.apply(input.clone(), step.now);
+        step.note_known(&input);
         for transition in &transitions {
             if let Some(pane) = self.homes.get(&transition.runtime) {
                 step.touch(&self.fleet, pane);
@@ -424,6 +473,7 @@ impl Engine {
         if !step.delta.is_empty() || step.seq > self.shared.read().seq() {
             self.shared.publish(step.now, step.seq, |view| view.follow(&self.fleet, &self.states, &step.delta));
         }
+        self.tell_collectors(&step);
         step.answer(stored);
     }
 

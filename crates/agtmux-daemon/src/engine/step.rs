@@ -26,6 +26,8 @@ pub(super) struct Step {
     pub(super) changes: Vec<Change>,
     /// Runtimes whose state is different.
     pub(super) restated: BTreeSet<RuntimeId>,
+    /// Runtimes of which something else is known.
+    pub(super) known: BTreeSet<RuntimeId>,
     /// Keys of events that are on their way to the store: event id and content.
     pub(super) keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
     pub(super) receipts: Vec<(oneshot::Sender<Taken>, Taken)>,
@@ -45,6 +47,7 @@ impl Step {
             delta: Delta::default(),
             changes: Vec::new(),
             restated: BTreeSet::new(),
+            known: BTreeSet::new(),
             keys: BTreeMap::new(),
             receipts: Vec::new(),
             settled: Vec::new(),
@@ -62,6 +65,25 @@ impl Step {
         into.sessions.extend(from.sessions);
         into.lives.extend(from.lives);
         into.targets_changed |= from.targets_changed;
+    }
+
+    /// What time alone brings about is no news to others: their time passes as well.
+    pub(super) fn note_known(&mut self, input: &Input) {
+        match input {
+            Input::Began { runtime, .. }
+            | Input::Heard { runtime, .. }
+            | Input::Silent { runtime, .. }
+            | Input::Named { runtime, .. }
+            | Input::Recalled { runtime, .. }
+            | Input::Muted { runtime } => {
+                self.known.insert(runtime.clone());
+            }
+            Input::Ended { .. }
+            | Input::Suspended { .. }
+            | Input::Reachable { .. }
+            | Input::DemotionDue { .. }
+            | Input::Reconsider { .. } => {}
+        }
     }
 
     /// A pane that shows another state.

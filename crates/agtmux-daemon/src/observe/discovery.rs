@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::Senses;
+use super::bare::{BareHosts, Processes, Reach};
 use super::convert;
 use super::lookout::Lookout;
 use super::manifests::Manifests;
@@ -94,6 +95,7 @@ impl Discovery {
             roster: Roster::new(manifests.registry()),
             lookout,
             clock,
+            bare: BareHosts::default(),
         });
         let discovery = Self(Arc::new(Inner { senses, usual, places: Mutex::new(places), named: Notify::new() }));
         discovery.first_look(remembered).await;
@@ -104,8 +106,9 @@ impl Discovery {
 
     async fn first_look(&self, remembered: &Fleet) {
         self.check_program().await;
+        let here = remembered.servers().filter(|(key, _)| key.target.is_local());
         let known: HashMap<ServerKey, Generation> =
-            remembered.servers().map(|(key, server)| (key.clone(), server.generation)).collect();
+            here.map(|(key, server)| (key.clone(), server.generation)).collect();
         self.look(&known);
         let found: BTreeSet<ServerKey> =
             self.places().observed.keys().map(|socket| convert::server_key(socket, &self.0.usual)).collect();
@@ -264,12 +267,28 @@ impl Discovery {
         self.0.senses.engine.settle().await;
     }
 
-    /// The server of this name, if it is being observed, with as much patience as those have who act on it.
-    pub(crate) fn tmux(&self, key: &ServerKey) -> Option<TmuxServer> {
+    /// The way to the server of this name, if it is being observed, with as much patience as those have who act on it.
+    pub(crate) fn reach(&self, key: &ServerKey) -> Option<Reach> {
+        if !key.target.is_local() {
+            return self.0.senses.bare.reach(key, self.0.senses.config.tmux_bridge.subprocess_timeout.0);
+        }
+        Some(Reach { tmux: self.tmux(key)?, processes: Processes::Here(self.processes()) })
+    }
+
+    /// Something was done on this host: what comes of it is worth a look, where nothing else tells.
+    pub(crate) fn acted(&self, target: &TargetName) {
+        self.0.senses.bare.nudge(target);
+    }
+
+    fn tmux(&self, key: &ServerKey) -> Option<TmuxServer> {
         let places = self.places();
         let socket = places.observed.keys().find(|socket| convert::server_key(socket, &self.0.usual) == *key)?;
         let config = &self.0.senses.config;
         Some(TmuxServer::new(&config.tmux.program, socket, config.tmux_bridge.subprocess_timeout.0))
+    }
+
+    pub(super) fn senses(&self) -> &Arc<Senses> {
+        &self.0.senses
     }
 
     pub(crate) fn processes(&self) -> Arc<dyn ProcessTable> {
@@ -306,7 +325,8 @@ impl Discovery {
     pub(crate) fn servers(&self) -> Vec<ServerHealth> {
         let places = self.places();
         let alive = places.observed.values().filter(|o| !o.task.is_finished());
-        let mut servers: Vec<ServerHealth> = alive.filter_map(|o| o.report.borrow().clone()).collect();
+        let here = alive.filter_map(|o| o.report.borrow().clone());
+        let mut servers: Vec<ServerHealth> = here.chain(self.0.senses.bare.reports()).collect();
         servers.sort_by(|a, b| (&a.target, &a.server).cmp(&(&b.target, &b.server)));
         servers
     }

@@ -1,6 +1,7 @@
 //! The way in: tmux servers found, watched and read back.
 
 mod agents;
+mod bare;
 mod convert;
 mod discovery;
 mod files;
@@ -27,8 +28,10 @@ use std::path::PathBuf;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::roster::Roster;
+use bare::BareHosts;
 use switchboard::Switchboard;
 
+pub(crate) use bare::{Processes, Reach, StrikeError, Untold, run_bare};
 pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
 pub(crate) use lookout::Lookout;
@@ -46,4 +49,6 @@ struct Senses {
     roster: Roster,
     lookout: Arc<Lookout>,
     clock: Clock,
+    /// Hosts that have nothing but tmux and a shell.
+    bare: BareHosts,
 }

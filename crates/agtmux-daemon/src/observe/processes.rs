@@ -165,7 +165,8 @@ pub(super) fn look(
     let mut changed = Vec::new();
     for (resident, tree) in residents.into_iter().zip(trees) {
         let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
-        let (sighting, headless) = sight(table, registry, resident, tree);
+        let cwd = |leader: u32| table.cwd(leader).map(|path| convert::path(&path));
+        let (sighting, headless) = sighting(registry, (PaneId(resident.pane), resident.pane_pid), tree.as_ref(), cwd);
         resident.headless = headless;
         if resident.settle(&sighting, group, now) {
             changed.push(sighting);
@@ -174,28 +175,28 @@ pub(super) fn look(
     changed
 }
 
-fn sight(
-    table: &dyn ProcessTable,
+/// Who lives in a pane, by its processes, and whether that has nobody to talk to. `cwd` tells where the leader of the job
+/// is that has the terminal.
+pub(super) fn sighting(
     registry: &Registry,
-    resident: &Resident,
-    tree: Option<PaneProcesses>,
+    (pane, pane_pid): (PaneId, u32),
+    tree: Option<&PaneProcesses>,
+    cwd: impl Fn(u32) -> Option<String>,
 ) -> (ProcessSighting, bool) {
-    let nobody =
-        ProcessSighting { pane: PaneId(resident.pane), pane_pid: resident.pane_pid, foreground: None, agent: None };
+    let nobody = ProcessSighting { pane, pane_pid, foreground: None, agent: None };
     let Some(tree) = tree else { return (nobody, false) };
-    let found = agent(registry, &tree);
+    let found = agent(registry, tree);
     let headless = found.as_ref().is_some_and(|(_, headless)| *headless);
     let agent = found.map(|(agent, _)| agent);
-    (ProcessSighting { foreground: foreground(table, &tree), agent, ..nobody }, headless)
+    (ProcessSighting { foreground: foreground(tree, cwd), agent, ..nobody }, headless)
 }
 
 /// The leader of the job that has the terminal, as tmux would name it.
-fn foreground(table: &dyn ProcessTable, tree: &PaneProcesses) -> Option<Foreground> {
+fn foreground(tree: &PaneProcesses, cwd: impl Fn(u32) -> Option<String>) -> Option<Foreground> {
     let group = tree.foreground_pgrp?;
     let leader =
         tree.processes.iter().find(|p| p.pid == group).or_else(|| tree.processes.iter().find(|p| p.pgrp == group))?;
-    let cwd = table.cwd(leader.pid).map(|p| convert::path(&p));
-    Some(Foreground { command: command_name(leader), cwd })
+    Some(Foreground { command: command_name(leader), cwd: cwd(leader.pid) })
 }
 
 fn command_name(process: &Process) -> String {
@@ -220,10 +221,9 @@ fn agent(registry: &Registry, tree: &PaneProcesses) -> Option<(AgentSighting, bo
     Some((agent, found.headless))
 }
 
-/// Who lives in a pane at this moment, by its first process.
-pub(crate) fn resident(table: &dyn ProcessTable, registry: &Registry, pane_pid: u32) -> Option<AgentSighting> {
-    let tree = table.trees(&[pane_pid]).pop().flatten()?;
-    agent(registry, &tree).map(|(agent, _)| agent)
+/// Who lives in a pane of these processes.
+pub(crate) fn resident(registry: &Registry, tree: &PaneProcesses) -> Option<AgentSighting> {
+    agent(registry, tree).map(|(agent, _)| agent)
 }
 
 pub(crate) fn facts(process: &Process) -> ProcessFacts<'_> {

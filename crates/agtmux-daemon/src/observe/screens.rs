@@ -78,6 +78,13 @@ impl Screens {
         }
     }
 
+    /// It is worth a look at that time, whatever is known of its output.
+    pub(super) fn want(&mut self, pane: u32, at: Instant) {
+        if let Some(agent) = self.agents.get_mut(&pane) {
+            agent.wanted_at = Some(agent.wanted_at.map_or(at, |wanted| wanted.min(at)));
+        }
+    }
+
     pub(super) fn look_at_all(&mut self, now: Instant) {
         self.agents.values_mut().for_each(|agent| agent.wanted_at = Some(now));
     }

@@ -22,7 +22,7 @@ use crate::actions::Asker;
 const LARGEST_BODY: usize = 5 << 20;
 
 /// A key that is not known may be a guard with a typing error: it must not be left out.
-const GUARDS: [&str; 10] = [
+const GUARDS: [&str; 11] = [
     "ref",
     "snapshot_id",
     "nonce",
@@ -30,6 +30,7 @@ const GUARDS: [&str; 10] = [
     "if_state",
     "if_updated_within_ms",
     "if_dialog",
+    "if_pane",
     "force_stale",
     "request_ref",
     "client",

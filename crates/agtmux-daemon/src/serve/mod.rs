@@ -4,12 +4,14 @@ mod actions;
 mod adapters;
 mod bridge;
 mod events;
+mod evidence;
 mod explain;
 mod ingest;
 mod listener;
 mod query;
 mod routes;
 mod sse;
+mod targets;
 mod tasks;
 pub(crate) mod web;
 
@@ -31,6 +33,7 @@ use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::observe::Discovery;
 use crate::shared::Shared;
 use crate::store::{Store, schema};
+use crate::targets::Targets;
 use crate::tasks::Tasks;
 
 pub(crate) use ingest::read_event;
@@ -45,6 +48,7 @@ pub(crate) struct Context {
     pub(crate) store: Arc<Store>,
     pub(crate) store_error: StoreErrorNote,
     pub(crate) discovery: Discovery,
+    pub(crate) targets: Targets,
     pub(crate) actions: Actions,
     pub(crate) tasks: Tasks,
     pub(crate) bridge: Bridge,

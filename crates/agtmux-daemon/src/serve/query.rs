@@ -35,12 +35,14 @@ impl IntoResponse for Refusal {
             | ErrorCode::PaneNotFound => StatusCode::NOT_FOUND,
             ErrorCode::RefAmbiguous
             | ErrorCode::IdempotencyConflict
+            | ErrorCode::TargetExists
             | ErrorCode::RuntimeStale
             | ErrorCode::StateChanged
             | ErrorCode::SnapshotExpired
             | ErrorCode::Precondition => StatusCode::CONFLICT,
             ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
             ErrorCode::CallerIsAgent | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+            ErrorCode::TargetUnreachable | ErrorCode::OutcomeUnknown => StatusCode::BAD_GATEWAY,
             ErrorCode::TmuxNotInstalled | ErrorCode::SubprocessFailed | ErrorCode::SendFailed | ErrorCode::Unknown => {
                 StatusCode::BAD_GATEWAY
             }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use agtmux_api::collect::EVIDENCE_PATH;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{GroupBy, Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
-use agtmux_core::ids::TargetName;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
@@ -20,6 +20,7 @@ use utoipa_axum::routes;
 
 use super::query::{Asked, Refusal};
 use super::{Context, events, health, sse};
+use crate::targets::no_such_target;
 use crate::view::{self, Filter, View};
 
 #[derive(OpenApi)]
@@ -92,6 +93,10 @@ fn routes() -> OpenApiRouter<Context> {
         .routes(routes!(super::tasks::start_up_tasks))
         .routes(routes!(super::tasks::get_task_events))
         .routes(routes!(super::tasks::follow_task_events))
+        .routes(routes!(super::targets::get_targets, super::targets::add_target))
+        .routes(routes!(super::targets::remove_target))
+        .routes(routes!(super::targets::connect_target))
+        .routes(routes!(super::targets::get_checkup))
         .routes(routes!(super::adapters::get_adapters, super::adapters::switch_adapter))
 }
 
@@ -106,6 +111,7 @@ pub(super) fn router(context: Context) -> Router {
     let (router, _) = routes().split_for_parts();
     let contract = Arc::new(openapi());
     router
+        .route(EVIDENCE_PATH, axum::routing::get(super::evidence::get_evidence))
         .route("/v1/openapi.json", axum::routing::get(move || async move { Json(contract.as_ref().clone()) }))
         .fallback(|| async {
             Refusal(ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists them"))
@@ -180,7 +186,7 @@ async fn get_events(
 ) -> Result<Response, Refusal> {
     let scope = query.scope.unwrap_or_default();
     let filter = Filter::new(&query, scope)?;
-    check_target(&filter)?;
+    check_target(&context, &filter)?;
     let last = sse::last_event(&headers, query.last_event_id)?;
     Ok(events::stream(&context, scope, filter, last))
 }
@@ -194,7 +200,7 @@ fn list<T: serde::Serialize>(
     lister: Lister<T>,
 ) -> Result<Response, Refusal> {
     let filter = Filter::new(query, scope)?;
-    check_target(&filter)?;
+    check_target(context, &filter)?;
     // Only the references are taken under the lock; the text is made after it.
     let listing = lister(&context.shared.read().view, query, &filter, Timestamp::now());
     match serde_json::to_vec(&listing) {
@@ -206,14 +212,9 @@ fn list<T: serde::Serialize>(
     }
 }
 
-fn check_target(filter: &Filter) -> Result<(), Refusal> {
+fn check_target(context: &Context, filter: &Filter) -> Result<(), Refusal> {
     match filter.target() {
-        Some(name) if name != TargetName::LOCAL => {
-            let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{name}'"));
-            Err(error
-                .with_hint(format!("use '{}', the machine itself: no other target is known", TargetName::LOCAL))
-                .into())
-        }
+        Some(name) if !context.targets.is_known(name) => Err(no_such_target(name).into()),
         _ => Ok(()),
     }
 }

@@ -9,6 +9,7 @@ mod memories;
 mod open;
 mod rows;
 pub(crate) mod schema;
+pub(crate) mod targets;
 pub(crate) mod tasks;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@ use agtmux_core::ids::{
 };
 use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 use agtmux_core::state::ReasonCode;
+use agtmux_core::target::Target;
 use agtmux_core::task::{RunId, TaskEvent};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -20,8 +21,8 @@ use super::actions::{self, ActionRow, SnapshotRow};
 use super::agents::{self, SeenAgent, TurnRow};
 use super::events::{self, EventRow};
 use super::log::{self, Logged};
-use super::memories;
 use super::tasks::{self, MachineRow, RunRow};
+use super::{memories, targets};
 
 /// One write. Several make a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub(crate) enum Change {
         healthy: bool,
         at: Timestamp,
     },
+    /// Another host, to be watched from now on.
+    PutSshTarget(Target),
+    DropTarget(TargetName),
     PutServer {
         key: ServerKey,
         generation: Generation,
@@ -148,6 +152,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
                 if *healthy { "ok" } else { "down" }
             ])?;
         }
+        Change::PutSshTarget(target) => targets::put(tx, target, now)?,
+        Change::DropTarget(name) => targets::remove(tx, name)?,
         Change::PutServer { key, generation, healthy, at } => {
             tx.prepare_cached(
                 "INSERT OR REPLACE INTO servers (target_id, server, pid, start_time, health, updated_at)
@@ -236,6 +242,7 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
     ])?;
     end_others(tx, [&target, &server, &pane], record.runtime.as_ref(), now)?;
     let Some(runtime) = &record.runtime else { return Ok(()) };
+    make_room(tx, record, runtime)?;
     tx.prepare_cached(
         "INSERT INTO runtimes (runtime_id, target_id, server, server_pid, server_start, pane_id, pane_epoch, agent_type,
                                pid, pid_start, started_at, name)
@@ -257,6 +264,28 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         runtime.name
     ])?;
     Ok(())
+}
+
+/// A server that was lost from sight and found again has its lives counted anew: who had this number before, and had ended
+/// when this one began, gives it up.
+fn make_room(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
+    let [target, server, pane] = pane_params(&record.key);
+    tx.prepare_cached(
+        "UPDATE runtimes SET pane_epoch = 1000000000 + rowid
+         WHERE target_id = ?1 AND server = ?2 AND server_pid = ?3 AND server_start = ?4 AND pane_id = ?5
+           AND pane_epoch = ?6 AND runtime_id <> ?7 AND ended_at <= ?8",
+    )?
+    .execute(params![
+        target,
+        server,
+        record.generation.pid,
+        record.generation.start_time,
+        pane,
+        record.epoch,
+        runtime.id.as_str(),
+        runtime.started_at.as_microsecond()
+    ])
+    .map(drop)
 }
 
 fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: &StateRecord) -> rusqlite::Result<()> {

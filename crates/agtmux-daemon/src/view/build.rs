@@ -8,7 +8,7 @@ use agtmux_api::wire::{
 };
 use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::{Fleet, Outage, OutageCode, Pane, PaneKey};
-use agtmux_core::ids::{ServerKey, SessionId, WindowId};
+use agtmux_core::ids::{ServerKey, SessionId, TargetName, WindowId};
 use agtmux_core::rollup::StateCounts;
 use agtmux_core::state::State;
 
@@ -130,11 +130,11 @@ pub(super) fn errors(fleet: &Fleet) -> Vec<TargetError> {
 
 fn error(target: String, server: Option<String>, outage: &Outage, pid: u32) -> TargetError {
     TargetError {
-        target,
         server,
         code: outage.code,
         message: outage.message.clone(),
-        hint: hint(outage.code, pid),
+        hint: if target == TargetName::LOCAL { hint(outage.code, pid) } else { far_hint(&target, outage.code, pid) },
+        target,
         since: outage.since,
     }
 }
@@ -150,10 +150,43 @@ fn hint(code: OutageCode, pid: u32) -> String {
         OutageCode::ServerNotResponding => {
             format!("see what it does with `ps -o stat,wchan,args -p {pid}`; `kill -CONT {pid}` wakes a stopped one")
         }
+        OutageCode::TargetUnreachable => "see why with `agtmux daemon status`".into(),
         OutageCode::ListingFailed => {
             "run `tmux list-panes -a` yourself to see what it says; a server that another tmux \
             started wants that one as tmux.program in the configuration"
                 .into()
         }
+    }
+}
+
+/// The same number is another process here.
+fn far_hint(target: &str, code: OutageCode, pid: u32) -> String {
+    match code {
+        OutageCode::TmuxNotInstalled => format!("install tmux 3.2 or newer on {target}"),
+        OutageCode::TmuxTooOld => format!(
+            "install tmux 3.2 or newer on {target}, then end the old server with `ssh {target} tmux kill-server` when \
+             you can"
+        ),
+        OutageCode::ServerNotResponding => format!(
+            "see what it does with `ssh {target} ps -o stat,wchan,args -p {pid}`; `ssh {target} kill -CONT {pid}` wakes a \
+             stopped one"
+        ),
+        OutageCode::TargetUnreachable => format!("see why with `agtmux target doctor {target}`"),
+        OutageCode::ListingFailed => format!("run `ssh {target} tmux list-panes -a` yourself to see what it says"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_another_host_is_not_looked_for_here() {
+        let outage = |code| Outage { code, message: String::new(), since: jiff::Timestamp::UNIX_EPOCH };
+        let hung = outage(OutageCode::ServerNotResponding);
+        let there = error("vm1".into(), Some("default".into()), &hung, 42).hint;
+        assert!(there.contains("`ssh vm1 kill -CONT 42`") && there.contains("`ssh vm1 ps "), "{there}");
+        let here = error(TargetName::LOCAL.into(), Some("default".into()), &hung, 42).hint;
+        assert!(here.contains("`kill -CONT 42`"), "{here}");
     }
 }

@@ -118,6 +118,18 @@ impl View {
         }
     }
 
+    /// How many panes a target has, and how many agents.
+    pub(crate) fn tally(&self, target: &str) -> (u32, u32) {
+        let mut panes = BTreeSet::new();
+        let mut agents = 0;
+        for pane in self.panes.items.values().filter(|pane| pane.identity.target == target) {
+            if panes.insert((&pane.identity.server, pane.identity.pane_id)) {
+                agents += u32::from(pane.agent_type.is_some());
+            }
+        }
+        (u32::try_from(panes.len()).unwrap_or(u32::MAX), agents)
+    }
+
     pub(crate) fn errors(&self) -> &[TargetError] {
         &self.errors
     }

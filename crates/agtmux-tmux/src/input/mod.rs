@@ -77,7 +77,7 @@ const FIELDS: [&str; 7] = [
 ];
 
 /// The server's own time, in seconds.
-const NOW: &str = "#{T:#{l:%s}}";
+pub(crate) const NOW: &str = "#{T:#{l:%s}}";
 
 /// What one call types.
 pub(crate) struct Step<'a> {

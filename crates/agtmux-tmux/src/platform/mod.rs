@@ -7,7 +7,10 @@
 mod linux;
 mod portable;
 mod process;
+pub(crate) mod rows;
 mod signals;
+mod snapshot;
+mod stat;
 mod strike;
 mod tcp;
 #[cfg(test)]
@@ -20,6 +23,7 @@ use std::sync::Arc;
 
 pub use process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
 pub use signals::{Signal, Signals, Token};
+pub use snapshot::Snapshot;
 pub use strike::strike;
 pub use tcp::{TcpPeer, tcp_peer};
 pub use tty::{longest_line, unread_input};

@@ -11,7 +11,6 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::command::{Command, Framing};
-use crate::input::given_up;
 use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
@@ -138,7 +137,7 @@ impl TmuxServer {
     }
 
     fn on_that_server(&self, (pid, start): (u32, i64), command: &Command) -> Command {
-        let until = given_up(std::time::SystemTime::now(), self.patience());
+        let until = self.given_up(None);
         let is_it = launch::is_server(pid, start, until);
         Command::new("if-shell").arg("-F").arg(is_it).arg(command.line())
     }

@@ -61,9 +61,7 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
 }
 
 fn confirmed(snapshot: &Snapshot, signal: KillSignal) -> Result<bool, CliError> {
-    let who = snapshot.agent_type.as_deref().unwrap_or("no agent");
-    let state = snapshot.state.map(|state| format!(", {state}")).unwrap_or_default();
-    let asked = format!("send {} to {who} in {} on {}{state}?", signal.as_str(), snapshot.pane_id, snapshot.server);
+    let asked = asked(snapshot, signal);
     if !std::io::stdin().is_terminal() {
         let message = Message::new(asked).because("nobody is there to confirm it").hint("agtmux kill REF --yes");
         return Err(CliError::new(Exit::Usage, message));
@@ -75,12 +73,35 @@ fn confirmed(snapshot: &Snapshot, signal: KillSignal) -> Result<bool, CliError> 
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
+fn asked(snapshot: &Snapshot, signal: KillSignal) -> String {
+    let who = snapshot.agent_type.as_deref().unwrap_or("no agent");
+    let state = snapshot.state.map(|state| format!(", {state}")).unwrap_or_default();
+    format!("send {} to {who} in {} on {}{state}?", signal.as_str(), snapshot.pane_id, snapshot.place())
+}
+
 fn told(done: &ActionOutcome<KillReport>) -> String {
     let KillReport { signal, pids, ended } = &done.report;
     let what = match (signal, ended) {
         (KillSignal::Int, false) => "Ctrl-C was typed".to_owned(),
         (_, true) => "it has ended".to_owned(),
-        (_, false) => format!("{} was sent to {} processes; it has not ended yet", signal.as_str(), pids.len()),
+        (_, false) => format!("{} was sent to {} processes; it was not seen to end", signal.as_str(), pids.len()),
     };
-    format!("{} on {}: {what} ({} ms)", done.pane_id, done.server, done.latency_ms)
+    format!("{} on {}: {what} ({} ms)", done.pane_id, done.place(), done.latency_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_asked_is_told_which_host_is_meant() {
+        let shown = |target: &str| {
+            let at = "2026-01-01T00:00:00Z";
+            let snapshot = serde_json::json!({"schema_version": 1, "snapshot_id": "1", "nonce": "1", "target": target,
+                "server": "default", "pane_id": "%5", "agent_type": "claude", "observed_at": at, "expires_at": at});
+            asked(&serde_json::from_value(snapshot).expect("a snapshot"), KillSignal::Kill)
+        };
+        assert_eq!(shown("vm1"), "send KILL to claude in %5 on vm1@default?");
+        assert_eq!(shown("host"), "send KILL to claude in %5 on default?");
+    }
 }

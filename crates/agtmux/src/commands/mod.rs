@@ -3,6 +3,7 @@
 pub(crate) mod adapters;
 pub(crate) mod attach;
 pub(crate) mod audit;
+pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
@@ -22,6 +23,7 @@ pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod setup;
 pub(crate) mod status;
+pub(crate) mod target;
 pub(crate) mod task;
 pub(crate) mod view_output;
 pub(crate) mod wait;
@@ -55,6 +57,8 @@ pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
         Some(Command::History(args)) => block_on(history::run(args)),
         Some(Command::Replay(args)) => replay::run(&args),
         Some(Command::Daemon(command)) => daemon::run(command),
+        Some(Command::Target(command)) => block_on(target::run(command)),
+        Some(Command::Collect(args)) => block_on(collect::run(args)),
         Some(Command::Web(command)) => block_on(web::run(command)),
         Some(Command::Config(command)) => config::run(command),
         Some(Command::Setup(args)) => setup::run(&args),

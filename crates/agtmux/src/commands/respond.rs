@@ -52,6 +52,7 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
         Some(answer) => answer,
         None => ask(&daemon, &mut guards).await?,
     };
+    let reference = guards.r#ref.clone();
     let action = RespondAction { guards, answer };
     let reply = daemon.act("/v1/actions/respond", &action).await?;
     let done: ActionOutcome<Answered> = parse(&reply)?;
@@ -63,7 +64,7 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
     match done.report.verified {
         Verified::Failed => {
             let message = Message::new("the dialog is still open").because("the keys were pressed and changed nothing");
-            Err(CliError::new(Exit::Failed, message.hint(format!("agtmux attach {}", done.pane_id))))
+            Err(CliError::new(Exit::Failed, message.hint(format!("agtmux attach {reference}"))))
         }
         _ => Ok(Exit::Ok),
     }
@@ -84,7 +85,8 @@ async fn ask(daemon: &Daemon, guards: &mut Guards) -> Result<Answer, CliError> {
     output::lines(&lines)?;
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         let message = Message::new("there is no answer").because("nobody is there to ask for one");
-        let hint = format!("agtmux respond {pane} approve|deny|N|--text T --if-dialog {}", dialog.fingerprint);
+        let (reference, asked) = (&guards.r#ref, &dialog.fingerprint);
+        let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {asked}");
         return Err(CliError::new(Exit::Usage, message.hint(hint)));
     }
     guards.if_runtime = guards.if_runtime.take().or(snapshot.runtime_id);

@@ -26,6 +26,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<Exit, CliError> {
     let daemon = Daemon::from_env()?;
     let guards = args.guards.unresolved()?;
+    let reference = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/resume", &ResumeAction { guards }).await?;
     let done: ActionOutcome<ResumeReport> = parse(&answer)?;
     if args.json {
@@ -38,11 +39,11 @@ pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<Exit, CliError> {
     }
     let message =
         Message::new("the agent was not seen to start").because(format!("it was told to: {}", done.report.command));
-    Err(CliError::failed(message.hint(format!("agtmux view-output {}", done.pane_id))))
+    Err(CliError::failed(message.hint(format!("agtmux view-output {reference}"))))
 }
 
 fn told(done: &ActionOutcome<ResumeReport>) -> String {
     let ResumeReport { command, resumed_runtime_id, .. } = &done.report;
     let lives = resumed_runtime_id.as_ref().map(|id| format!(": it lives as runtime:{id}")).unwrap_or_default();
-    sanitize::for_terminal(&format!("{} on {}: {command}{lives} ({} ms)", done.pane_id, done.server, done.latency_ms))
+    sanitize::for_terminal(&format!("{} on {}: {command}{lives} ({} ms)", done.pane_id, done.place(), done.latency_ms))
 }

@@ -109,5 +109,5 @@ fn told(done: &ActionOutcome<SendReport>) -> String {
         (Verified::Failed, _) => "not taken",
     };
     let again = if done.repeated { "; that was done before" } else { "" };
-    format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.server, done.latency_ms)
+    format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.place(), done.latency_ms)
 }

@@ -12,6 +12,7 @@ mod places;
 mod sessions;
 mod summary;
 mod table;
+mod targets;
 mod tasks;
 #[cfg(test)]
 mod testing;
@@ -25,5 +26,6 @@ pub(crate) use panes::panes;
 pub(crate) use sessions::sessions;
 pub(crate) use summary::{counts, summary_line};
 pub(crate) use table::Table;
+pub(crate) use targets::targets;
 pub(crate) use tasks::tasks;
 pub(crate) use windows::windows;

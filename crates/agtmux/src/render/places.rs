@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-/// With one server its name would only be noise; with several it leads every line.
+use agtmux_core::ids::TargetName;
+
+/// With one server on this host its name would only be noise; with others it leads every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Places {
     name_servers: bool,
@@ -10,7 +12,9 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn among<'a>(servers: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        Self { name_servers: servers.collect::<BTreeSet<_>>().len() > 1 }
+        let servers: BTreeSet<_> = servers.collect();
+        let elsewhere = servers.iter().any(|(target, _)| *target != TargetName::LOCAL);
+        Self { name_servers: servers.len() > 1 || elsewhere }
     }
 
     pub(super) fn session(self, target: &str, server: &str, session: &str) -> String {

@@ -53,9 +53,15 @@ impl Stage {
 
     #[track_caller]
     pub(crate) fn agent_on(&self, server: &TmuxServer, session: &str) -> Agent {
+        self.agent_at("host", server, session)
+    }
+
+    /// The same on the server of a target.
+    #[track_caller]
+    pub(crate) fn agent_at(&self, target: &str, server: &TmuxServer, session: &str) -> Agent {
         let dir = self.fresh_dir();
         let pane = server.new_session(session, &self.agent_command(&dir));
-        self.settled(server, pane, dir)
+        self.settled_at(target, server, pane, dir)
     }
 
     /// What starts a stand-in that keeps its notes there.
@@ -73,8 +79,13 @@ impl Stage {
     /// The agent there, once it is seen at rest.
     #[track_caller]
     pub(crate) fn settled(&self, server: &TmuxServer, pane: String, dir: PathBuf) -> Agent {
+        self.settled_at("host", server, pane, dir)
+    }
+
+    #[track_caller]
+    fn settled_at(&self, target: &str, server: &TmuxServer, pane: String, dir: PathBuf) -> Agent {
         wait_until("the stand-in to read", SOON, || dir.join("read").exists());
-        let mut agent = Agent { server: server.clone(), pane, dir, runtime: String::new() };
+        let mut agent = Agent { target: target.into(), server: server.clone(), pane, dir, runtime: String::new() };
         let item = self.becomes(&agent, "idle");
         agent.runtime = format!("runtime:{}", item["runtime_id"].as_str().expect("an agent has one"));
         agent
@@ -85,7 +96,9 @@ impl Stage {
         let name = agent.server.name();
         let here = |item: &&Value| {
             let identity = &item["identity"];
-            identity["pane_id"] == agent.pane.as_str() && identity["server"] == name
+            identity["pane_id"] == agent.pane.as_str()
+                && identity["server"] == name
+                && identity["target"] == agent.target.as_str()
         };
         items(&listing).iter().find(here).cloned()
     }
@@ -176,6 +189,7 @@ pub(crate) fn assert_refused(answer: &Answer, code: &str) -> Value {
 }
 
 pub(crate) struct Agent {
+    pub(crate) target: String,
     pub(crate) server: TmuxServer,
     pub(crate) pane: String,
     pub(crate) dir: PathBuf,

@@ -5,13 +5,13 @@ mod record;
 mod request;
 
 pub use outcome::{
-    ActionOutcome, Answered, AttachPlan, KillReport, Output, PaneHealth, PlanSession, ResumeReport, SendReport,
+    ActionOutcome, Answered, AttachPlan, KillReport, Output, PaneHealth, PlanSession, ResumeReport, SendReport, SshWay,
     VerifiedBy,
 };
 pub use record::{ActionRecord, ActionStatus, Audit, AuditQuery, Caller};
 pub use request::{
     ActionKind, Answer, AttachAction, Guards, KillAction, KillSignal, OutputAction, Profile, RespondAction,
-    ResumeAction, SendAction, Snapshot, SnapshotAction,
+    ResumeAction, SamePane, SendAction, Snapshot, SnapshotAction,
 };
 
 use schemars::JsonSchema;

@@ -1,4 +1,5 @@
 use agtmux_core::dialog::Dialog;
+use agtmux_core::ids::TargetName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,6 +24,17 @@ pub struct ActionOutcome<T> {
     pub repeated: bool,
     #[serde(flatten)]
     pub report: T,
+}
+
+impl<T> ActionOutcome<T> {
+    /// The tmux server that it was done on, with its host where that is another one.
+    pub fn place(&self) -> String {
+        place(&self.target, &self.server)
+    }
+}
+
+pub(super) fn place(target: &str, server: &str) -> String {
+    if target == TargetName::LOCAL { server.to_owned() } else { format!("{target}@{server}") }
 }
 
 /// How a text was taken.
@@ -80,6 +92,18 @@ pub struct AttachPlan {
     pub sessions: Vec<PlanSession>,
     pub window_id: String,
     pub pane_pid: u32,
+    /// How to get to the host that it is on; null on this one.
+    #[serde(default)]
+    pub ssh: Option<SshWay>,
+}
+
+/// The way to another host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct SshWay {
+    /// The `ssh` to use.
+    pub program: String,
+    /// The host, as it is written in your ssh_config.
+    pub destination: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]

@@ -31,6 +31,9 @@ pub struct Guards {
     /// Only while this dialog is open, by its fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_dialog: Option<String>,
+    /// Only while the pane is that one, whatever else is forced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub if_pane: Option<SamePane>,
     /// Go on although the state is unknown or has changed. It is noted in the audit log. A pane that is another one is refused
     /// all the same.
     #[serde(skip_serializing_if = "is_false")]
@@ -41,6 +44,16 @@ pub struct Guards {
     /// What asks, for the audit log: `cli`, `web`, a script's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+}
+
+/// What a pane cannot keep when it becomes another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct SamePane {
+    /// The tmux server's process, and when it was started.
+    pub server_pid: u32,
+    pub server_start: i64,
+    /// The pane's first process.
+    pub pane_pid: u32,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -201,6 +214,13 @@ pub struct Snapshot {
     pub observed_at: Timestamp,
     #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
+}
+
+impl Snapshot {
+    /// The server, and its host where that is another one.
+    pub fn place(&self) -> String {
+        super::outcome::place(&self.target, &self.server)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]

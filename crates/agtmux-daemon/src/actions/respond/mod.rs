@@ -10,6 +10,7 @@ mod options;
 mod words;
 
 use agtmux_agents::{Plain, Way};
+use agtmux_api::collect::Ask;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{ActionKind, ActionOutcome, Answer, Answered, Guards, RespondAction};
 use agtmux_core::state::State;
@@ -28,7 +29,9 @@ impl Actions {
         asker: Asker,
     ) -> Result<ActionOutcome<Answered>, ApiError> {
         let (kind, guards, content) = (ActionKind::Respond, &action.guards, content(ActionKind::Respond, &action));
-        let request = Request { kind, guards, asker, what: Some(action.answer.to_string()), text: None, content };
+        let ask = |guards| Ask::Respond(RespondAction { guards, answer: action.answer.clone() });
+        let what = Some(action.answer.to_string());
+        let request = Request { kind, guards, asker, what, text: None, content, ask: &ask };
         let text = match &action.answer {
             Answer::Text(text) => match checked(text) {
                 Ok(text) => Some(text),

@@ -4,8 +4,10 @@ mod shell;
 
 use std::time::Duration;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Guards, Profile, ResumeAction, ResumeReport};
+use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
@@ -13,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use super::perform::{Request, content};
 use super::sender::{Message, Sender};
 use super::{Actions, Asker, Failure, Scene, guards};
+use crate::engine::Located;
 use crate::store::ended::{self, PastRuntime};
 
 /// An agent takes this long at the most until it is seen.
@@ -32,6 +35,7 @@ impl Actions {
         // One that has ended is not found any more, but the pane that it lived in is.
         let place = wanted.as_ref().and_then(|past| past.place.as_ref()).map(Ref::to_string);
         let guards = Guards { r#ref: place.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
+        let ask = |guards| Ask::Resume(ResumeAction { guards });
         let request = Request {
             kind: ActionKind::Resume,
             guards: &guards,
@@ -39,8 +43,26 @@ impl Actions {
             what: wanted.as_ref().map(|past| format!("runtime:{}", past.runtime_id)),
             text: None,
             content,
+            ask: &ask,
         };
-        self.perform(request, async |scene| resume(scene, wanted).await).await
+        if let Some(error) = self.another_life(&guards.r#ref, guards.force_stale, wanted.as_ref()).await {
+            return Err(self.turn_down(request, error).await);
+        }
+        let mut done = self.perform(request, async |scene| resume(scene, wanted).await).await?;
+        let target = TargetName::new(&done.target);
+        if let Some(id) = done.report.resumed_runtime_id.take_if(|_| !target.is_local()) {
+            done.report.resumed_runtime_id = self.0.engine.near(target, id).await.map(|id| id.to_string());
+        }
+        Ok(done)
+    }
+
+    /// Another host resumes whoever lived there last: that has to be the one who is meant.
+    async fn another_life(&self, place: &str, forced: bool, wanted: Option<&PastRuntime>) -> Option<ApiError> {
+        let located = self.0.engine.locate(place.parse().ok()?).await.ok()?;
+        if located.key.server.target.is_local() {
+            return None;
+        }
+        same_life(&located, forced, wanted?).err().map(|failure| failure.error)
     }
 
     /// The runtime that is named by its id, whether or not it lives.
@@ -75,7 +97,7 @@ async fn resume(scene: &Scene<'_>, wanted: Option<PastRuntime>) -> Result<Resume
         Some(past) => past,
         None => last_here(scene).await?,
     };
-    same_life(scene, &past)?;
+    same_life(&scene.located, scene.forced, &past)?;
     let (session, command) = command_line(scene, &past)?;
     let cwd = past.cwd.as_deref().filter(|dir| dir.starts_with('/') && !dir.chars().any(char::is_control));
     let command = match scene.located.pane.dead {
@@ -100,10 +122,9 @@ async fn last_here(scene: &Scene<'_>) -> Result<PastRuntime, Failure> {
 }
 
 /// What has lived in the pane since, or was started in it, is not to be typed into.
-fn same_life(scene: &Scene<'_>, past: &PastRuntime) -> Result<(), Failure> {
-    let located = &scene.located;
+fn same_life(located: &Located, forced: bool, past: &PastRuntime) -> Result<(), Failure> {
     let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
-    if next || (scene.forced && past.generation == located.generation) {
+    if next || (forced && past.generation == located.generation) {
         return Ok(());
     }
     let message = format!("{} is not the pane that it was when runtime:{} ended", located.key.pane, past.runtime_id);
@@ -129,17 +150,16 @@ fn command_line(scene: &Scene<'_>, past: &PastRuntime) -> Result<(String, String
 
 /// Into the shell, which has to wait for a command.
 async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<String, Failure> {
-    let table = scene.actions.0.discovery.processes();
-    let tree = table.trees(&[scene.located.pane.pid]).pop().flatten();
+    let tree = scene.processes.try_tree(scene.located.pane.pid).await.map_err(|untold| scene.unseen(&untold))?;
     let at_prompt = tree.as_ref().ok_or_else(|| "its program is gone".to_owned()).and_then(shell::at_prompt);
     let shell = at_prompt.map_err(|why| {
         let pane = scene.located.key.pane;
         Failure::precondition(
             format!("{pane} has no shell that waits for a command: {why}"),
-            format!("agtmux attach {pane}"),
+            format!("agtmux attach {}", scene.located.reference()),
         )
     })?;
-    let there = cwd.is_some_and(|dir| table.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
+    let there = cwd.is_some_and(|dir| scene.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
     let line = match cwd.filter(|_| !there) {
         Some(dir) => format!("cd {} && {command}", shell::quoted(dir)),
         None => command.to_owned(),
@@ -157,7 +177,6 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
 /// The agent, as soon as it is seen there.
 async fn new_runtime(scene: &Scene<'_>, past: &PastRuntime) -> Option<String> {
     let (engine, place) = (&scene.actions.0.engine, place(scene)?);
-    let table = scene.actions.0.discovery.processes();
     let started = Instant::now();
     while started.elapsed() < SEEN_WITHIN {
         sleep(LOOK_EVERY).await;
@@ -169,7 +188,7 @@ async fn new_runtime(scene: &Scene<'_>, past: &PastRuntime) -> Option<String> {
             _ if started.elapsed() < STARTED_WITHIN => {}
             _ if located.pane.dead.is_some() => return None,
             _ => {
-                let tree = table.trees(&[located.pane.pid]).pop().flatten();
+                let tree = scene.processes.tree(located.pane.pid).await;
                 if tree.is_some_and(|tree| shell::at_prompt(&tree).is_ok()) {
                     return None;
                 }

@@ -12,6 +12,7 @@ mod verify;
 use std::borrow::Cow;
 use std::time::Duration;
 
+use agtmux_api::collect::Ask;
 use agtmux_api::config::TmuxBridge;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
@@ -36,7 +37,8 @@ const MOST_KEYS: usize = 256;
 impl Actions {
     pub(crate) async fn send(&self, action: SendAction, asker: Asker) -> Result<ActionOutcome<SendReport>, ApiError> {
         let (guards, content) = (&action.guards, content(ActionKind::Send, &action));
-        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content };
+        let ask = |guards| Ask::Send(SendAction { guards, ..action.clone() });
+        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content, ask: &ask };
         let (keys, text) = match typed(&action) {
             Ok(typed) => typed,
             Err(error) => return Err(self.turn_down(request, error).await),
@@ -152,7 +154,7 @@ impl<'a> Sender<'a> {
         witness.forget();
         let mut attempts = 0;
         loop {
-            self.still_lives()?;
+            self.still_lives().await?;
             self.press_looking(&[Key::enter()]).await?;
             attempts += 1;
             if !self.bridge.verify_enter {
@@ -186,7 +188,7 @@ impl<'a> Sender<'a> {
             Finding::Unread => "it reads nothing at the moment: the text and Enter wait until it does".to_owned(),
         };
         self.dump().await;
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         let hint = match finding {
             Finding::Unread => format!("agtmux view-output {pane}; do not send it again"),
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
@@ -221,7 +223,7 @@ impl<'a> Sender<'a> {
     }
 
     fn asking(&self) -> Failure {
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         Failure::precondition(
             "it asks something, and what is typed now would answer that",
             format!("agtmux respond {pane} approve|deny|N"),
@@ -232,10 +234,10 @@ impl<'a> Sender<'a> {
     async fn ready(&self) -> Result<Option<String>, Failure> {
         let Some(agent_type) = self.boxed() else { return Ok(None) };
         let deadline = Instant::now() + READY_WITHIN;
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         loop {
             let late = Instant::now() >= deadline;
-            self.scene.same_resident()?;
+            self.scene.same_resident().await?;
             match self.typed(&agent_type).await? {
                 Some(draft) if draft.is_empty() || self.scene.forced => return Ok(Some(draft)),
                 // Twice, because a look may come in the middle of a drawing.
@@ -285,16 +287,16 @@ impl<'a> Sender<'a> {
 
     /// What waits in the box of an agent that has ended meanwhile would be a command to its shell, and one that is stopped
     /// takes nothing.
-    fn still_lives(&self) -> Result<(), Failure> {
+    pub(super) async fn still_lives(&self) -> Result<(), Failure> {
         let Some(living) = self.scene.located.living.as_ref().filter(|_| self.profile == Profile::Tui) else {
             return Ok(());
         };
         let agent = living.runtime.process;
-        let found = self.scene.actions.0.discovery.processes().process(agent.pid);
+        let found = self.scene.processes.try_process(agent.pid).await.map_err(|untold| self.scene.unseen(&untold))?;
         match found.filter(|process| process.start == agent.start && !process.zombie) {
             None => Err(Failure::refused(guards::stale("the agent ended before Enter was pressed".into()))),
             Some(process) if process.stopped => {
-                let pane = self.scene.located.key.pane;
+                let pane = self.scene.located.reference();
                 let message = "the text was typed, but the agent is stopped; Enter was not pressed";
                 let hint = format!("wake it up with fg or SIGCONT; then agtmux send {pane} --key Enter");
                 Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))

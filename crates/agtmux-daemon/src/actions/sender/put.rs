@@ -1,12 +1,11 @@
 //! Typing, and waiting until it is there.
 
-use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::config::TmuxBridge;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_core::state::State;
-use agtmux_tmux::{Key, Typing, platform};
+use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
 use super::{LOOK_EVERY, Sender, squashed};
@@ -75,7 +74,7 @@ impl Sender<'_> {
 
     /// A terminal that collects lines keeps only the start of a long one.
     fn refuse_to_cut(&self, text: &str) -> Result<(), Failure> {
-        let Some(most) = platform::longest_line(Path::new(&self.scene.located.pane.tty)) else { return Ok(()) };
+        let Some(most) = self.scene.processes.longest_line(&self.scene.located.pane.tty) else { return Ok(()) };
         if text.split('\n').all(|line| line.len() <= most) {
             return Ok(());
         }
@@ -115,7 +114,7 @@ impl Sender<'_> {
                 None if late => return Err(self.nothing_came()),
                 _ => {}
             }
-            self.still_lives()?;
+            self.still_lives().await?;
             sleep(LOOK_EVERY).await;
         }
     }
@@ -128,13 +127,12 @@ impl Sender<'_> {
 
     /// Whether the program has not even read what was typed.
     pub(super) fn is_unread(&self) -> bool {
-        let tty = Path::new(&self.scene.located.pane.tty);
-        platform::unread_input(tty).is_some_and(|bytes| bytes > 0)
+        self.scene.processes.unread_input(&self.scene.located.pane.tty).is_some_and(|bytes| bytes > 0)
     }
 
     /// Enter is not pressed: nobody knows what it would be for.
     fn nothing_came(&self) -> Failure {
-        let pane = self.scene.located.key.pane;
+        let pane = self.scene.located.reference();
         let message = "the text was typed, but does not show in the input box; Enter was not pressed";
         let hint = format!("agtmux view-output {pane}; if it shows there later, agtmux send {pane} --key Enter");
         Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint))

@@ -6,11 +6,12 @@ mod places;
 mod procfs;
 mod readiness;
 mod selftest;
-mod stat;
 mod terminals;
 #[cfg(test)]
 mod terminals_tests;
 mod watcher;
+
+use super::stat;
 
 pub(super) use procfs::ProcFs;
 pub(super) use watcher::open as open_watcher;

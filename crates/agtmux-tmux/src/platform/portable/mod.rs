@@ -3,7 +3,8 @@
 mod look;
 mod poll;
 mod ps;
-mod rows;
+
+use super::rows;
 
 pub(super) use poll::{INTERVAL, PollingWatcher};
 pub(super) use ps::Ps;

@@ -1,24 +1,19 @@
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::ffi::OsStr;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::rows::{Row, parse_args, parse_row};
-use crate::platform::process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
-
-const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
-const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
+use super::rows::{ARGS_COLUMNS, COLUMNS, Row, lines, parse_row};
+use crate::platform::process::{PaneProcesses, ProcessTable};
+use crate::platform::snapshot::Snapshot;
 
 /// How long one listing answers the cheap questions.
 const FRESH: Duration = Duration::from_millis(500);
 
 type Rows = HashMap<u32, Row>;
-type Args = HashMap<(u32, u64), Vec<Vec<u8>>>;
 
 /// The process table as `ps` prints it.
 #[derive(Default)]
@@ -55,10 +50,10 @@ impl ProcessTable for Ps {
     }
 
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
-        let listed = self.refresh().and_then(|rows| Ok((rows, args()?)));
+        let listed = self.refresh().and_then(|rows| Ok((rows, ps(&["-axww"], ARGS_COLUMNS)?)));
         let Ok((rows, args)) = listed.inspect_err(warn) else { return vec![None; roots.len()] };
-        let children = children(&rows);
-        roots.iter().map(|&root| tree(root, &rows, &children, &args)).collect()
+        let snapshot = Snapshot::of_rows(rows.values().cloned(), &args);
+        roots.iter().map(|&root| snapshot.tree(root)).collect()
     }
 
     fn cwd(&self, _pid: u32) -> Option<PathBuf> {
@@ -78,50 +73,6 @@ impl ProcessTable for Ps {
     }
 }
 
-fn children(rows: &Rows) -> HashMap<u32, Vec<u32>> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for row in rows.values() {
-        children.entry(row.ppid).or_default().push(row.pid);
-    }
-    for pids in children.values_mut() {
-        pids.sort_unstable();
-    }
-    children
-}
-
-fn tree(root: u32, rows: &Rows, children: &HashMap<u32, Vec<u32>>, args: &Args) -> Option<PaneProcesses> {
-    let foreground_pgrp = rows.get(&root)?.tpgid;
-    let mut seen = HashSet::from([root]);
-    let mut waiting = VecDeque::from([root]);
-    let mut processes = Vec::new();
-    while processes.len() < MAX_TREE
-        && let Some(pid) = waiting.pop_front()
-    {
-        waiting.extend(children.get(&pid).into_iter().flatten().filter(|&&child| seen.insert(child)));
-        processes.extend(rows.get(&pid).map(|row| process(row, args)));
-    }
-    Some(PaneProcesses { foreground_pgrp, processes })
-}
-
-fn process(row: &Row, args: &Args) -> Process {
-    // macOS prints the whole path of the executable as `comm`.
-    let path = Path::new(OsStr::from_bytes(&row.comm));
-    let name = path.file_name().filter(|_| path.is_absolute()).map_or(&row.comm[..], OsStr::as_bytes);
-    let argv = args.get(&(row.pid, row.start)).filter(|_| !row.zombie).cloned().unwrap_or_default();
-    Process {
-        pid: row.pid,
-        ppid: row.ppid,
-        pgrp: row.pgrp,
-        tpgid: row.tpgid,
-        start: row.start,
-        stopped: row.stopped,
-        zombie: row.zombie,
-        name: name.to_vec(),
-        argv,
-        exe: path.is_absolute().then(|| path.to_path_buf()),
-    }
-}
-
 /// All processes.
 pub(super) fn rows() -> io::Result<Rows> {
     let printed = ps(&["-ax"], COLUMNS)?;
@@ -134,20 +85,11 @@ pub(super) fn row(pid: u32) -> io::Result<Option<Row>> {
     Ok(lines(&printed).filter_map(parse_row).find(|row| row.pid == pid))
 }
 
-fn args() -> io::Result<Args> {
-    let printed = ps(&["-axww"], ARGS_COLUMNS)?;
-    Ok(lines(&printed).filter_map(parse_args).map(|(pid, start, args)| ((pid, start), args)).collect())
-}
-
 /// `ps` fails when no process matches, so its exit code says nothing.
 fn ps(which: &[&str], columns: &str) -> io::Result<Vec<u8>> {
     let mut command = Command::new("ps");
     command.args(which).args(["-o", columns]).env("LC_ALL", "C").env("TZ", "UTC0").env_remove("COLUMNS");
     Ok(command.stdin(Stdio::null()).stderr(Stdio::null()).output()?.stdout)
-}
-
-fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
-    printed.split(|&byte| byte == b'\n')
 }
 
 fn warn(error: &io::Error) {

@@ -83,6 +83,7 @@ struct Follower {
     asked: OutputAction,
     runtime_id: Option<String>,
     pane_id: String,
+    target: String,
     server: String,
     before: Output,
     window: u32,
@@ -102,10 +103,10 @@ impl Follower {
         }
         // What was true at the beginning need not stay so.
         (asked.guards.if_state, asked.guards.if_updated_within_ms, asked.guards.if_dialog) = (None, None, None);
-        let ActionOutcome { runtime_id, pane_id, server, report: before, .. } = first;
+        let ActionOutcome { runtime_id, pane_id, target, server, report: before, .. } = first;
         // What came since the first look is waiting.
         let due = Instant::now();
-        Self { daemon, asked, runtime_id, pane_id, server, before, window, place: None, json, due }
+        Self { daemon, asked, runtime_id, pane_id, target, server, before, window, place: None, json, due }
     }
 
     fn look_soon(&mut self) {
@@ -116,7 +117,7 @@ impl Follower {
     fn notice(&mut self, event: &WatchEvent) {
         let Some(Item::Pane(item)) = &event.item else { return self.look_soon() };
         let id = &item.identity;
-        if id.pane_id.to_string() != self.pane_id || id.server != self.server {
+        if id.pane_id.to_string() != self.pane_id || (&id.target, &id.server) != (&self.target, &self.server) {
             return;
         }
         if event.kind != EventKind::Remove {

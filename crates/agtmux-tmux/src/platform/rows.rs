@@ -1,5 +1,10 @@
 //! Reads what `ps` prints. Names and arguments come last on their lines and may be any bytes.
 
+/// What [`parse_row`] reads, on Linux, BSD and macOS. The time is that of `TZ=UTC0` and `LC_ALL=C`.
+pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
+/// What [`parse_args`] reads.
+pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
+
 /// One line of `ps -o pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
@@ -39,9 +44,49 @@ pub(super) fn parse_row(line: &[u8]) -> Option<Row> {
 pub(super) fn parse_args(line: &[u8]) -> Option<(u32, u64, Vec<Vec<u8>>)> {
     let mut fields = Fields(line);
     let (pid, start) = (fields.number()?, fields.start()?);
-    let args = fields.rest();
-    let words = args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    Some((pid, start, words.map(<[u8]>::to_vec).collect()))
+    Some((pid, start, split(&fields.rest())))
+}
+
+/// At blanks: `ps` does not tell where an argument ends.
+pub(super) fn split(args: &[u8]) -> Vec<Vec<u8>> {
+    args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// The same from a `ps` that does not know when a process began: `-o pid=,args=`, or whatever columns stand before the last
+/// one, which its first line then names. busybox has no way to leave that line out.
+pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let mut rows = lines(printed).peekable();
+    let is_word = |word: &&[u8]| !word.is_empty();
+    let header = rows.next_if(|line| line.trim_ascii().starts_with(b"PID"));
+    let before = header.map_or(1, |line| line.split(u8::is_ascii_whitespace).filter(is_word).count().saturating_sub(1));
+    let row = |line: &[u8]| {
+        let mut fields = Fields(line);
+        let pid = fields.number()?;
+        (1..before).try_for_each(|_| fields.word().map(|_| ()))?;
+        Some((pid, fields.rest()))
+    };
+    rows.filter_map(row).collect()
+}
+
+pub(super) fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    printed.split(|&byte| byte == b'\n')
+}
+
+/// A start time as `ps -o lstart=` prints it, without the day of the week.
+pub(crate) fn shown_start(start: u64) -> Option<String> {
+    let days = i64::try_from(start / 86_400).ok()?;
+    let clock = start % 86_400;
+    // Counted from a March, as below.
+    let since_march = days + 719_468;
+    let (era, of_era) = (since_march.div_euclid(146_097), since_march.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = usize::try_from((shifted + 2) % 12).ok()?;
+    let year = year_of_era + era * 400 + i64::from(month < 2);
+    let name = MONTHS.get(month)?;
+    Some(format!("{name} {day} {:02}:{:02}:{:02} {year}", clock / 3600, clock / 60 % 60, clock % 60))
 }
 
 struct Fields<'a>(&'a [u8]);
@@ -83,9 +128,10 @@ fn number(digits: &[u8]) -> Option<i64> {
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|number| (0..=9999).contains(number))
 }
 
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
 fn month(name: &[u8]) -> Option<i64> {
-    let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let index = names.iter().position(|month| month.as_bytes() == name)?;
+    let index = MONTHS.iter().position(|month| month.as_bytes() == name)?;
     i64::try_from(index).ok()
 }
 
@@ -132,6 +178,24 @@ mod tests {
     }
 
     #[test]
+    fn commands_are_read_with_and_without_a_first_line() {
+        let words = |text: &str| text.as_bytes().to_vec();
+        let plain = parse_commands(b"   12 sh -c x\n  999 node  /bin/claude\n");
+        assert_eq!(plain, [(12, words("sh -c x")), (999, words("node  /bin/claude"))]);
+        let busybox = parse_commands(b"PID   COMMAND\n    1 init\n   12 sh -c x\n");
+        assert_eq!(busybox, [(1, words("init")), (12, words("sh -c x"))]);
+        let small = parse_commands(b"  PID USER       VSZ STAT COMMAND\n   12 root      1600 S    sh -c x\n");
+        assert_eq!(small, [(12, words("sh -c x"))]);
+        assert_eq!(parse_commands(b"ps: bad usage\n"), []);
+    }
+
+    #[test]
+    fn a_start_is_shown_as_it_is_read() {
+        assert_eq!(shown_start(1_752_484_225).as_deref(), Some("Jul 14 09:10:25 2025"));
+        assert_eq!(shown_start(951_868_799).as_deref(), Some("Feb 29 23:59:59 2000"));
+    }
+
+    #[test]
     fn what_is_no_row_is_none() {
         for line in
             ["", "ps: warning", "1 2 3", "1 2 3 4 S Mon Jul 99 09:10:25 2025 x", "-1 2 3 4 S Mon Jul 1 1:1:1 2025 x"]
@@ -143,7 +207,13 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_tolerated(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (parse_row(&bytes), parse_args(&bytes));
+            let _ = (parse_row(&bytes), parse_args(&bytes), parse_commands(&bytes));
+        }
+
+        #[test]
+        fn every_start_is_read_as_it_was_shown(start in 0_u64..250_000_000_000) {
+            let line = format!("5 Tue {} x", shown_start(start).expect("a date"));
+            prop_assert_eq!(parse_args(line.as_bytes()).map(|(_, read, _)| read), Some(start));
         }
 
         #[test]

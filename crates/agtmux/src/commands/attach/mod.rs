@@ -1,5 +1,7 @@
 //! `agtmux attach`: to an agent's pane, and to no other.
 
+mod far;
+
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStringExt;
@@ -22,7 +24,8 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Outside of tmux it becomes `tmux attach-session`; inside the same tmux server your client goes \
-    there. Inside another tmux server, or without a terminal, it prints what to run and exits with 1."
+    there. Inside another tmux server, or without a terminal, it prints what to run and exits with 1. To a pane of \
+    another host it becomes `ssh -t`, or opens a window for that in the tmux that you are in."
 )]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
@@ -38,12 +41,16 @@ pub(crate) struct AttachArgs {
 pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
     let daemon = Daemon::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
+    let asked = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
     if args.json {
         output::line(&answer)?;
         return Ok(Exit::Ok);
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
+    if let Some(ssh) = &done.report.ssh {
+        return far::go(&done, ssh, (guard(&done)?, &asked), args.print);
+    }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
     let trip = Trip::new(tmux.program, tmux.command_timeout.0, &done)?;
     if args.print {
@@ -60,6 +67,13 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
         }
         Here::Outside => trip.attach().await,
     }
+}
+
+fn guard(done: &ActionOutcome<AttachPlan>) -> Result<PaneGuard, CliError> {
+    let AttachPlan { server_pid, server_start, pane_pid, .. } = done.report;
+    let pane = done.pane_id.trim_start_matches('%').parse();
+    let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane has no number"))?;
+    Ok(PaneGuard { server_pid, server_start, pane, pane_pid })
 }
 
 /// Where we are, seen from where we want to be.
@@ -103,11 +117,8 @@ impl<'a> Trip<'a> {
         done: &'a ActionOutcome<AttachPlan>,
     ) -> Result<Self, CliError> {
         let plan = &done.report;
-        let pane = done.pane_id.trim_start_matches('%').parse();
-        let pane = pane.map_err(|_| CliError::io("read the daemon's answer", "the pane has no number"))?;
         let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
-        let guard =
-            PaneGuard { server_pid: plan.server_pid, server_start: plan.server_start, pane, pane_pid: plan.pane_pid };
+        let guard = guard(done)?;
         let reference = done.runtime_id.as_ref().map_or_else(|| done.pane_id.clone(), |id| format!("runtime:{id}"));
         let server = TmuxServer::new(&program, &socket, timeout);
         Ok(Self { program, socket, server, guard, plan, reference })

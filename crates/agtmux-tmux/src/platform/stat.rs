@@ -1,9 +1,3 @@
-use std::fs::File;
-use std::io::Read as _;
-
-/// The line is about fifty numbers and a name of at most 64 bytes.
-const LONGEST: usize = 2048;
-
 /// What we use of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stat {
@@ -27,8 +21,13 @@ impl Stat {
     }
 }
 
+#[cfg(target_os = "linux")]
 pub(super) fn read(pid: u32) -> Option<Stat> {
-    let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+    use std::io::Read as _;
+
+    // About fifty numbers and a name of at most 64 bytes.
+    const LONGEST: usize = 2048;
+    let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
     let mut line = [0; LONGEST];
     let length = file.read(&mut line).ok()?;
     parse(&line[..length])

@@ -1,0 +1,44 @@
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::ClientError;
+use crate::collect::LONGEST_LINE;
+
+/// Reads lines as they come.
+#[derive(Debug)]
+pub struct LineStream {
+    body: Incoming,
+    buffer: BytesMut,
+}
+
+impl LineStream {
+    pub(super) fn new(body: Incoming) -> Self {
+        Self { body, buffer: BytesMut::new() }
+    }
+
+    /// The next line without its end, or `None` when the daemon ended the stream.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.buffer[searched..].iter().position(|byte| *byte == b'\n').map(|at| at + searched) {
+                let mut line = self.buffer.split_to(end + 1);
+                line.truncate(end);
+                return Ok(Some(line.freeze()));
+            }
+            searched = self.buffer.len();
+            if searched > LONGEST_LINE {
+                return Err(ClientError::Broken(format!("a line of more than {} MiB", LONGEST_LINE >> 20)));
+            }
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(ClientError::Broken(error.to_string())),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is done on another host is asked of the agtmux there, which looks, checks and types for itself. Who asks, whom it
+//! is for and what was seen has been checked here before; nothing is ever asked twice that could be done twice.
+
+use std::time::Duration;
+
+use agtmux_api::collect::Ask;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{ActionKind, ActionOutcome, Guards, SamePane};
+use agtmux_core::ids::TargetName;
+use agtmux_core::refs::Ref;
+use serde::de::DeserializeOwned;
+
+use super::perform::Scene;
+use super::{Actions, Failure, guards};
+use crate::engine::Located;
+use crate::targets::{Link, LinkError};
+
+/// Others may be typing there, and agents take their time.
+const DONE_WITHIN: Duration = Duration::from_secs(100);
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
+/// Where an action is done.
+pub(super) enum Stage<'a> {
+    Here(Box<Scene<'a>>),
+    There(Box<Far>),
+}
+
+/// A pane of a host that has an agtmux of its own.
+pub(super) struct Far {
+    located: Located,
+    link: Link,
+}
+
+impl Actions {
+    pub(super) fn stage(&self, located: Located, forced: bool) -> Result<Stage<'_>, ApiError> {
+        match self.far(&located)? {
+            Some(link) => Ok(Stage::There(Box::new(Far { located, link }))),
+            None => Ok(Stage::Here(Box::new(self.scene(located, forced)?))),
+        }
+    }
+
+    /// The way to the agtmux of its host, where there is one.
+    pub(super) fn far(&self, located: &Located) -> Result<Option<Link>, ApiError> {
+        let target = &located.key.server.target;
+        if target.is_local() {
+            return Ok(None);
+        }
+        let link = self.0.targets.link(target).ok_or_else(|| crate::targets::no_such_target(target.as_str()))?;
+        Ok(Some(link).filter(Link::is_native))
+    }
+}
+
+impl Far {
+    /// What changes nothing is asked again if the line breaks; what may have been done is not.
+    pub(super) async fn relay<T: DeserializeOwned>(
+        &self,
+        kind: ActionKind,
+        guards: &Guards,
+        ask: &(dyn Fn(Guards) -> Ask + Sync),
+    ) -> Result<T, Failure> {
+        let ask = ask(self.guards(guards)?);
+        let changes = kind.is_mutating();
+        let answer = match changes {
+            true => self.link.ask(ask, DONE_WITHIN).await,
+            false => self.link.read(ask, READ_WITHIN).await,
+        };
+        let value = answer.map_err(|error| self.failure(error, changes))?;
+        let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
+            let why = format!("its answer cannot be read: {error}");
+            self.failure(LinkError::Lost(why), changes)
+        })?;
+        Ok(outcome.report)
+    }
+
+    /// The same agent under the name that it has there, or the same pane while it is the same.
+    fn guards(&self, given: &Guards) -> Result<Guards, Failure> {
+        let Located { key, generation, pane, living, .. } = &self.located;
+        let place = || {
+            let session = pane.placements.first()?.session_name.clone();
+            let (target, server) = (TargetName::LOCAL.to_owned(), Some(key.server.server.to_string()));
+            Some(Ref::Place { target, server, session, window: pane.window, pane: key.pane }.to_string())
+        };
+        let far = living.as_ref().map(|living| living.far.clone());
+        let reference = match &far {
+            Some(Some(id)) => Some(format!("runtime:{id}")),
+            Some(None) => None,
+            None => place(),
+        };
+        let unknown = || guards::stale("it is not known yet what it is called on its host".into());
+        Ok(Guards {
+            r#ref: reference.ok_or_else(unknown)?,
+            if_runtime: far.flatten(),
+            if_state: given.if_state,
+            if_dialog: given.if_dialog.clone(),
+            if_pane: Some(SamePane {
+                server_pid: generation.pid,
+                server_start: generation.start_time,
+                pane_pid: pane.pid,
+            }),
+            force_stale: given.force_stale,
+            client: Some("hub".into()),
+            ..Guards::default()
+        })
+    }
+
+    fn failure(&self, error: LinkError, changes: bool) -> Failure {
+        let target = &self.located.key.server.target;
+        let pane = self.located.key.pane;
+        match error {
+            LinkError::NotConnected => {
+                let why = self.link.status().message.unwrap_or_else(|| "it is not connected".into());
+                let message = format!("nothing was done: {target} is out of reach ({why})");
+                let error = ApiError::new(ErrorCode::TargetUnreachable, message);
+                Failure::refused(error.with_hint(format!("agtmux target connect {target}")))
+            }
+            LinkError::Lost(why) if changes => {
+                let message = format!("it was sent to {target}, and then {why}: whether it was done is not known");
+                let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
+                let hint = format!("look before you do it again: agtmux view-output {pane}");
+                Failure { error: error.with_hint(hint), done_something: true }
+            }
+            LinkError::Lost(why) => {
+                let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
+                Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
+            }
+            LinkError::Refused(error) => {
+                let typed = error.message.starts_with("something was typed");
+                let done_something = changes
+                    && (typed || matches!(error.code, ErrorCode::SendFailed | ErrorCode::Timeout | ErrorCode::Unknown));
+                let message = format!("on {target}: {}", error.message);
+                Failure { error: ApiError { message, ..error }, done_something }
+            }
+        }
+    }
+}

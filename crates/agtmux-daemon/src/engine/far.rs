@@ -1,0 +1,196 @@
+//! What another host tells of its agents. It decides here as what is found out on this host does: by the same engine, into
+//! the same log. The host cannot say of which target it is, and what it says is bounded and cleaned before it is kept.
+
+use std::collections::BTreeSet;
+
+use agtmux_api::collect::{Batch, Evidence, Known};
+use agtmux_core::engine as states;
+use agtmux_core::evidence::Statement;
+use agtmux_core::fleet::{AgentSighting, Observation, PaneKey, PaneRow, ProcessSighting};
+use agtmux_core::ids::{ServerKey, ServerName, TargetName};
+use agtmux_core::mind::Mind;
+use agtmux_core::redact;
+use agtmux_core::refs::is_name;
+use agtmux_core::runtime::RuntimeId;
+use jiff::SignedDuration;
+
+use super::{Engine, EngineHandle, Input, Step};
+
+/// Longer texts are cut: nobody reads them to the end.
+const LONGEST_TEXT: usize = 4096;
+/// More than anybody has.
+const MOST_PANES: usize = 20_000;
+const MOST_OPTIONS: usize = 64;
+
+/// What came from a host.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) target: TargetName,
+    pub(crate) batch: Batch,
+    /// How much our clock is ahead of the one there.
+    pub(crate) ahead: SignedDuration,
+}
+
+impl EngineHandle {
+    /// Returns when it is applied and stored.
+    pub(crate) async fn receive(&self, received: Received) {
+        self.ask(|done| Input::Received(Box::new(received), done)).await;
+    }
+
+    /// What an agent of another host is called here.
+    pub(crate) async fn near(&self, target: TargetName, runtime_id: String) -> Option<RuntimeId> {
+        self.ask(|reply| Input::Near(target, runtime_id, reply)).await.flatten()
+    }
+}
+
+impl Engine {
+    pub(super) fn receive(&mut self, received: Received, step: &mut Step) {
+        let Received { target, batch, ahead } = received;
+        let mut told: BTreeSet<ServerName> = BTreeSet::new();
+        for evidence in batch.evidence {
+            match evidence {
+                Evidence::Known(known) => self.recall_far(&target, *known, ahead, step),
+                evidence => {
+                    told.extend(server_of(&evidence).cloned());
+                    if let Some(observation) = observation(&target, evidence) {
+                        self.observe(observation, step);
+                    }
+                }
+            }
+        }
+        if batch.full {
+            let gone = |key: &&ServerKey| key.target == target && !told.contains(&key.server);
+            let gone: Vec<ServerKey> = self.fleet.servers().map(|(key, _)| key).filter(gone).cloned().collect();
+            for server in gone {
+                self.observe(Observation::ServerGone { server }, step);
+            }
+        }
+    }
+
+    fn recall_far(&mut self, target: &TargetName, known: Known, ahead: SignedDuration, step: &mut Step) {
+        let server = ServerKey { target: target.clone(), server: known.server };
+        let same = self.fleet.server(&server).is_some_and(|server| server.generation == known.generation);
+        let pane = PaneKey { server, pane: known.pane };
+        let Some(runtime) = self.runtime_of(&pane, known.process).filter(|_| same) else { return };
+        if is_id(&known.runtime_id) {
+            self.far.insert(runtime.clone(), known.runtime_id);
+        }
+        if let Some(name) = known.name.filter(|name| is_name(name))
+            && self.fleet.name_runtime(&pane, &runtime, &name)
+        {
+            step.touch(&self.fleet, &pane);
+        }
+        if let Some(agent_id) = known.agent_id.filter(|id| is_id(id))
+            && self.states.agent_id(&runtime) != Some(&agent_id)
+        {
+            self.decide(states::Input::Named { runtime: runtime.clone(), agent_id }, None, step);
+            step.touch(&self.fleet, &pane);
+        }
+        let mut mind = known.mind;
+        mind.shift(ahead, step.now);
+        mind.statements_mut().for_each(clean);
+        if self.listens_to(&runtime) && self.is_other(&runtime, &mind) {
+            self.decide(states::Input::Recalled { runtime, mind: Box::new(mind) }, None, step);
+        }
+    }
+
+    fn is_other(&self, runtime: &RuntimeId, mind: &Mind) -> bool {
+        let Some(current) = self.states.mind(runtime) else { return false };
+        let mut after = current.clone();
+        after.recall(mind.clone());
+        after != *current
+    }
+
+    pub(super) fn near(&self, target: &TargetName, runtime_id: &str) -> Option<RuntimeId> {
+        let lives_there = |id: &RuntimeId| self.homes.get(id).is_some_and(|home| home.server.target == *target);
+        let mut fitting = self.far.iter().filter(|(id, far)| *far == runtime_id && lives_there(id));
+        fitting.next().map(|(id, _)| id.clone())
+    }
+}
+
+fn server_of(evidence: &Evidence) -> Option<&ServerName> {
+    match evidence {
+        Evidence::Listed { server, .. }
+        | Evidence::Reread { server, .. }
+        | Evidence::Processes { server, .. }
+        | Evidence::ServerOutage { server, .. } => Some(server),
+        Evidence::ServerGone { .. } | Evidence::TargetOutage { .. } | Evidence::Known(_) => None,
+    }
+}
+
+/// None for what no host has.
+fn observation(target: &TargetName, evidence: Evidence) -> Option<Observation> {
+    let key = |server: ServerName| ServerKey { target: target.clone(), server };
+    if server_of(&evidence).is_some_and(|server| server.as_str().len() > LONGEST_TEXT) {
+        return None;
+    }
+    Some(match evidence {
+        Evidence::Listed { server, generation, rows } => {
+            Observation::Listed { server: key(server), generation, rows: bounded(rows)? }
+        }
+        Evidence::Reread { server, generation, rows } => {
+            Observation::Reread { server: key(server), generation, rows: bounded(rows)? }
+        }
+        Evidence::Processes { server, generation, panes } => {
+            let panes = panes.into_iter().take(MOST_PANES).map(sighting).collect();
+            Observation::Processes { server: key(server), generation, panes }
+        }
+        Evidence::ServerGone { server } => Observation::ServerGone { server: key(server) },
+        Evidence::ServerOutage { server, generation, code, message } => {
+            Observation::ServerOutage { server: key(server), generation, code, message: cut(message) }
+        }
+        Evidence::TargetOutage { outage } => {
+            let outage = outage.map(|(code, message)| (code, cut(message)));
+            Observation::TargetOutage { target: target.clone(), outage }
+        }
+        Evidence::Known(_) => return None,
+    })
+}
+
+fn bounded(rows: Vec<PaneRow>) -> Option<Vec<PaneRow>> {
+    // Half a listing would be taken for the whole.
+    (rows.len() <= MOST_PANES).then(|| rows.into_iter().map(row).collect())
+}
+
+fn row(row: PaneRow) -> PaneRow {
+    PaneRow {
+        session_name: cut(row.session_name),
+        window_name: cut(row.window_name),
+        title: cut(row.title),
+        tty: cut(row.tty),
+        ..row
+    }
+}
+
+fn sighting(mut sighting: ProcessSighting) -> ProcessSighting {
+    if let Some(foreground) = &mut sighting.foreground {
+        foreground.command = cut(std::mem::take(&mut foreground.command));
+        foreground.cwd = foreground.cwd.take().map(cut);
+    }
+    let plain = |agent: &AgentSighting| is_name(agent.agent_type.as_str());
+    sighting.agent = sighting.agent.filter(plain);
+    sighting
+}
+
+fn clean(statement: &mut Statement) {
+    let harmless = |text: &mut String| *text = redact::text(&cut(std::mem::take(text))).into_owned();
+    harmless(&mut statement.excerpt);
+    statement.rule.name = cut(std::mem::take(&mut statement.rule.name));
+    statement.order.event_id = cut(std::mem::take(&mut statement.order.event_id));
+    if let Some(dialog) = &mut statement.dialog {
+        harmless(&mut dialog.question);
+        dialog.subject.iter_mut().for_each(harmless);
+        dialog.options.truncate(MOST_OPTIONS);
+        dialog.options.iter_mut().for_each(|option| harmless(&mut option.label));
+        dialog.fingerprint = cut(std::mem::take(&mut dialog.fingerprint));
+    }
+}
+
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+    text
+}
+
+fn is_id(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}

@@ -1,0 +1,74 @@
+//! What a hub elsewhere is told of this host, for `agtmux collect` to pass on.
+
+use std::convert::Infallible;
+
+use agtmux_api::VERSION;
+use agtmux_api::collect::{BEAT, COLLECT_VERSION, FromHost, HostHello};
+use agtmux_api::error::{ApiError, ErrorCode};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::sync::watch;
+
+use super::Context;
+use super::query::Refusal;
+use crate::actions::Asker;
+use crate::engine::Collecting;
+
+/// Lines of JSON: who we are, all there is, then what changes. Only by the socket: a browser has no use for it.
+pub(super) async fn get_evidence(
+    State(context): State<Context>,
+    Extension(asker): Extension<Asker>,
+) -> Result<Response, Refusal> {
+    if asker.via != "unix" {
+        let error = ApiError::new(ErrorCode::Forbidden, "evidence is given out by the socket only");
+        return Err(error.with_hint("agtmux collect --stdio").into());
+    }
+    let Some(collecting) = context.engine.collect().await else {
+        return Err(ApiError::new(ErrorCode::Internal, "the daemon is stopping").into());
+    };
+    let hello = FromHost::Hello(hello(&context));
+    let teller = Teller { first: Some(hello), collecting, stopping: context.stopping.clone() };
+    let lines = stream::unfold(teller, |mut teller| async move {
+        let line = teller.next().await?;
+        Some((Ok::<_, Infallible>(line), teller))
+    });
+    let mut response = Response::new(Body::from_stream(lines));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+fn hello(context: &Context) -> HostHello {
+    let mut tmux_versions: Vec<String> = context.discovery.servers().into_iter().map(|s| s.tmux_version).collect();
+    tmux_versions.dedup();
+    HostHello { collect: COLLECT_VERSION, version: VERSION.into(), now: context.actions.now(), tmux_versions }
+}
+
+struct Teller {
+    first: Option<FromHost>,
+    collecting: Collecting,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Teller {
+    /// The next line, or `None` when the daemon stops.
+    async fn next(&mut self) -> Option<Bytes> {
+        let line = match self.first.take() {
+            Some(hello) => hello,
+            None => tokio::select! {
+                batch = self.collecting.next() => FromHost::Batch(batch?),
+                _ = self.stopping.wait_for(|stop| *stop) => return None,
+                () = tokio::time::sleep(BEAT) => FromHost::Beat,
+            },
+        };
+        let mut bytes = serde_json::to_vec(&line).ok()?;
+        bytes.push(b'\n');
+        Some(Bytes::from(bytes))
+    }
+}

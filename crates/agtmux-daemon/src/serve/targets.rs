@@ -1,0 +1,63 @@
+//! The hosts that are watched.
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{Checkup, NewTarget, TargetItem, Targets};
+use axum::Json;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, State};
+
+use super::Context;
+use super::query::Refusal;
+
+const LARGEST_BODY: usize = 4096;
+
+/// Every target with how it fares and what is known of it.
+#[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = Targets)))]
+pub(super) async fn get_targets(State(context): State<Context>) -> Json<Targets> {
+    Json(context.targets.list())
+}
+
+/// Watches another host from now on. Answers when the first attempt to reach it has come to something.
+#[utoipa::path(post, path = "/v1/targets", request_body = NewTarget, responses(
+    (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
+pub(super) async fn add_target(State(context): State<Context>, body: Body) -> Result<Json<TargetItem>, Refusal> {
+    let bad = |why: String| {
+        ApiError::new(ErrorCode::BadRequest, why)
+            .with_hint(r#"send {"name": "vm1", "kind": "ssh", "ssh_target": "vm1"}"#)
+    };
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(error.to_string()))?;
+    let new: NewTarget = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+    Ok(Json(context.targets.add(new).await?))
+}
+
+/// Watches it no longer. Nothing changes on the host itself.
+#[utoipa::path(delete, path = "/v1/targets/{name}", params(("name" = String, Path)), responses(
+    (status = 200, body = Targets), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+pub(super) async fn remove_target(
+    State(context): State<Context>,
+    Path(name): Path<String>,
+) -> Result<Json<Targets>, Refusal> {
+    context.targets.remove(&name).await?;
+    Ok(Json(context.targets.list()))
+}
+
+/// Tries to reach it at once, and tells what came of it.
+#[utoipa::path(post, path = "/v1/targets/{name}/connect", params(("name" = String, Path)), responses(
+    (status = 200, body = TargetItem), (status = 404, body = ApiError)))]
+pub(super) async fn connect_target(
+    State(context): State<Context>,
+    Path(name): Path<String>,
+) -> Result<Json<TargetItem>, Refusal> {
+    Ok(Json(context.targets.connect(&name).await?))
+}
+
+/// Looks what the host has, and tells what that means and what to run.
+#[utoipa::path(get, path = "/v1/targets/{name}/doctor", params(("name" = String, Path)), responses(
+    (status = 200, body = Checkup), (status = 404, body = ApiError)))]
+pub(super) async fn get_checkup(
+    State(context): State<Context>,
+    Path(name): Path<String>,
+) -> Result<Json<Checkup>, Refusal> {
+    let agents = context.discovery.registry().adapters().map(|adapter| adapter.name).collect();
+    Ok(Json(context.targets.checkup(&name, agents).await?))
+}

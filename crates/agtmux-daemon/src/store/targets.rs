@@ -1,0 +1,36 @@
+//! The other hosts. Only what is no secret: a name, and the alias that `ssh` knows.
+
+use agtmux_core::ids::TargetName;
+use agtmux_core::target::Target;
+use jiff::Timestamp;
+use rusqlite::{Connection, Transaction, params};
+
+pub(super) fn put(tx: &Transaction<'_>, target: &Target, now: Timestamp) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO targets (target_id, target_name, kind, connection_ref, health, updated_at)
+         VALUES (?1, ?1, 'ssh', ?2, 'degraded', ?3)
+         ON CONFLICT (target_id) DO UPDATE SET connection_ref = ?2, updated_at = ?3",
+    )?
+    .execute(params![target.name.as_str(), target.ssh.as_str(), now.as_microsecond()])
+    .map(drop)
+}
+
+pub(super) fn remove(tx: &Transaction<'_>, name: &TargetName) -> rusqlite::Result<()> {
+    tx.prepare_cached("DELETE FROM targets WHERE target_id = ?1 AND kind = 'ssh'")?.execute([name.as_str()]).map(drop)
+}
+
+/// Those that could be added today: a name that is no name is not called.
+pub(crate) fn all(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
+    let sql = "SELECT target_name, connection_ref FROM targets WHERE kind = 'ssh' ORDER BY target_name";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)))?;
+    let mut targets = Vec::new();
+    for row in rows {
+        let (name, ssh) = row?;
+        match (TargetName::of_other(&name), ssh.unwrap_or_else(|| name.clone()).parse()) {
+            (Ok(name), Ok(ssh)) => targets.push(Target { name, ssh }),
+            _ => tracing::warn!(name, "a stored target has no usable name and is left alone"),
+        }
+    }
+    Ok(targets)
+}

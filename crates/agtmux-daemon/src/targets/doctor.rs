@@ -1,0 +1,184 @@
+//! What a host has, what that means, and what to run.
+
+use std::time::Duration;
+
+use agtmux_api::error::ApiError;
+use agtmux_api::wire::{Check, Checkup};
+use agtmux_api::{SCHEMA_VERSION, VERSION};
+use agtmux_core::ids::TargetName;
+use agtmux_core::refs::is_name;
+use agtmux_core::sanitize;
+use agtmux_core::target::SshTarget;
+use agtmux_tmux::host::MORE_PLACES;
+use agtmux_tmux::ssh::Sharing;
+use agtmux_tmux::{MINIMUM, Version};
+
+use super::Targets;
+
+/// A login by an older machine, and a look at a few programs.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(12);
+/// A clock that is further off than this is worth a word.
+const CLOCK_OFF_MS: i64 = 5_000;
+
+/// What the host said of itself, a word and a value a line.
+#[derive(Debug, Default)]
+struct Found {
+    tmux: String,
+    agtmux: String,
+    agents: Vec<String>,
+    hooks: String,
+}
+
+impl Targets {
+    pub(crate) async fn checkup(&self, name: &str, agents: Vec<String>) -> Result<Checkup, ApiError> {
+        if name == TargetName::LOCAL {
+            return Ok(Checkup { schema_version: SCHEMA_VERSION, target: self.local(), checks: Vec::new() });
+        }
+        let (key, ssh, link) = self.find(name)?;
+        let (reached, found) = self.look(&key, &ssh, &agents).await;
+        let mut checks = vec![reached];
+        if let Some(found) = found {
+            let target = self.item(&key, &ssh, &link);
+            checks.extend([tmux(&found), agtmux(&found, &ssh), installed(&found), hooks(&found, &ssh)]);
+            checks.extend(target.clock_ahead_ms.map(clock));
+        }
+        Ok(Checkup { schema_version: SCHEMA_VERSION, target: self.item(&key, &ssh, &link), checks })
+    }
+
+    /// By a login of its own: what is tried is what a person would get.
+    async fn look(&self, target: &TargetName, destination: &SshTarget, agents: &[String]) -> (Check, Option<Found>) {
+        let agents: Vec<&str> = agents.iter().map(String::as_str).filter(|name| is_name(name)).collect();
+        let mut command = self.ssh(target, destination).command(Sharing::Alone, question(&agents));
+        let answer = tokio::time::timeout(ANSWERED_WITHIN, command.output()).await;
+        let by_hand = Some(format!("ssh {destination} true   (it has to work without a question)"));
+        let fails = |found: String| {
+            let means = "agtmux cannot look at this host".into();
+            (Check { name: "ssh".into(), ok: false, found, means, run: by_hand.clone() }, None)
+        };
+        match answer {
+            Err(_) => fails(format!("no answer within {} s", ANSWERED_WITHIN.as_secs())),
+            Ok(Err(error)) => fails(format!("ssh cannot be started: {error}")),
+            Ok(Ok(output)) if output.status.success() => {
+                let means = "this host can be looked at".into();
+                let check = Check { name: "ssh".into(), ok: true, found: "connects".into(), means, run: None };
+                (check, Some(read(&String::from_utf8_lossy(&output.stdout))))
+            }
+            Ok(Ok(output)) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let last =
+                    said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it failed, and said nothing");
+                fails(shown(last))
+            }
+        }
+    }
+}
+
+/// No quotes but those around it: it is the same to every shell.
+fn question(agents: &[&str]) -> String {
+    format!(
+        "exec sh -c 'PATH=\"$PATH:{MORE_PLACES}\"; export PATH; \
+         echo \"tmux=$(tmux -V 2>/dev/null)\"; echo \"agtmux=$(agtmux --version 2>/dev/null)\"; \
+         for agent in {}; do command -v \"$agent\" >/dev/null 2>&1 && echo \"agent=$agent\"; done; \
+         if command -v agtmux >/dev/null 2>&1; then \
+         if agtmux setup --dry-run --json 2>/dev/null | grep -Eq \"action.: ?.(create|change)\"; \
+         then echo hooks=missing; else echo hooks=present; fi; fi; exit 0'",
+        agents.join(" ")
+    )
+}
+
+fn read(answer: &str) -> Found {
+    let mut found = Found::default();
+    for (word, value) in answer.lines().filter_map(|line| line.split_once('=')) {
+        match word {
+            "tmux" => found.tmux = shown(value),
+            "agtmux" => found.agtmux = shown(value),
+            "agent" if found.agents.len() < 64 && is_name(value) => found.agents.push(value.to_owned()),
+            "hooks" => found.hooks = shown(value),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn shown(text: &str) -> String {
+    sanitize::for_terminal(&text.trim().chars().take(300).collect::<String>())
+}
+
+fn check(name: &str, ok: bool, found: impl Into<String>, means: &str, run: Option<String>) -> Check {
+    let run = run.filter(|_| !ok);
+    Check { name: name.into(), ok, found: found.into(), means: means.into(), run }
+}
+
+fn tmux(found: &Found) -> Check {
+    let run = Some("install tmux there with its package manager".to_owned());
+    if found.tmux.is_empty() {
+        return check("tmux", false, "no tmux", "there is nothing to watch", run);
+    }
+    let fine = Version::parse(&found.tmux).is_supported();
+    let means = if fine { "its panes can be watched" } else { "it is too old to be watched" };
+    check("tmux", fine, format!("{} (needs {MINIMUM})", found.tmux), means, run)
+}
+
+fn agtmux(found: &Found, ssh: &SshTarget) -> Check {
+    let install = format!("scp \"$(command -v agtmux)\" {ssh}:.local/bin/   (same system), or cargo install there");
+    let version = found.agtmux.strip_prefix("agtmux ").unwrap_or(&found.agtmux);
+    if version.is_empty() {
+        let means = "only its screens and processes are seen, about a second late, and hooks there reach nobody";
+        return check("agtmux", false, "not installed", means, Some(install));
+    }
+    let same = version == VERSION;
+    let means = if same { "all that agents there tell and show is known at once" } else { "it is another version" };
+    check("agtmux", same, format!("{version} (here: {VERSION})"), means, Some(install))
+}
+
+fn installed(found: &Found) -> Check {
+    let any = !found.agents.is_empty();
+    let (list, means) = match any {
+        true => (found.agents.join(", "), "these are known by their processes and screens"),
+        false => ("none on the PATH".to_owned(), "an agent that is started there by its path is seen all the same"),
+    };
+    check("agents", any, list, means, Some("install one, or look with `agtmux list panes --all`".into()))
+}
+
+/// What `agtmux setup` there would change: nothing where everything is in place.
+fn hooks(found: &Found, ssh: &SshTarget) -> Check {
+    let run = Some(format!("ssh -t {ssh} agtmux setup"));
+    if found.hooks.is_empty() {
+        return check("hooks", false, "not known", "without agtmux there no hook can be set up", None);
+    }
+    match found.hooks == "missing" {
+        true => check("hooks", false, "not in place", "agents there do not tell of themselves", run),
+        false => check("hooks", true, "in place", "agents there tell of themselves", run),
+    }
+}
+
+fn clock(ahead_ms: i64) -> Check {
+    let off = ahead_ms.abs() > CLOCK_OFF_MS;
+    let means = if off { "times from there are put right; set its clock" } else { "it agrees with ours" };
+    check("clock", !off, format!("{ahead_ms} ms ahead"), means, Some("timedatectl set-ntp true   (there)".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_host_says_is_read_and_cleaned() {
+        let found = read("hello\ntmux=tmux 3.3a\nagtmux=agtmux \u{1b}[31m9\nagent=claude\nagent=$(x)\nhooks=present\n");
+        assert_eq!((found.tmux.as_str(), found.agents.as_slice()), ("tmux 3.3a", &["claude".to_owned()][..]));
+        assert!(!found.agtmux.contains('\u{1b}'));
+        assert!(tmux(&found).ok && !agtmux(&found, &"vm1".parse().expect("a host")).ok);
+        let bare = read("tmux=\nagtmux=\n");
+        let ssh = "vm1".parse().expect("a host");
+        for check in [tmux(&bare), agtmux(&bare, &ssh), installed(&bare)] {
+            assert!(!check.ok && check.run.is_some(), "{check:?}");
+        }
+    }
+
+    #[test]
+    fn the_question_is_one_word_to_every_shell() {
+        let question = question(&["claude", "codex"]);
+        let inner = question.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
+        assert!(inner.is_some_and(|inner| !inner.contains('\'') && !inner.contains('\\')), "{question}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Lines from a stream that may be hostile.
+
+use agtmux_api::collect::LONGEST_LINE;
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// What is read at once.
+const CHUNK: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    from: R,
+    buffer: BytesMut,
+    /// There is no end of a line before this.
+    searched: usize,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(from: R) -> Self {
+        Self { from, buffer: BytesMut::new(), searched: 0 }
+    }
+
+    /// The next line without its end, or none after the last. May be dropped and called again: nothing is lost.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, String> {
+        loop {
+            let found = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = found.map(|at| at + self.searched) {
+                self.searched = 0;
+                let mut line = self.buffer.split_to(end + 1);
+                line.truncate(end);
+                return Ok(Some(line.freeze()));
+            }
+            self.searched = self.buffer.len();
+            if self.buffer.len() > LONGEST_LINE {
+                return Err(format!("a line of more than {} MiB", LONGEST_LINE >> 20));
+            }
+            self.buffer.reserve(CHUNK);
+            match self.from.read_buf(&mut self.buffer).await {
+                // Half a line at the end is no line.
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_one_by_one_and_half_a_line_is_none() {
+        let mut lines = Lines::new(&b"one\n\ntwo\nhalf"[..]);
+        assert_eq!(lines.next().await, Ok(Some(Bytes::from_static(b"one"))));
+        assert_eq!(lines.next().await, Ok(Some(Bytes::new())));
+        assert_eq!(lines.next().await, Ok(Some(Bytes::from_static(b"two"))));
+        assert_eq!(lines.next().await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_is_refused() {
+        let mut lines = Lines::new(tokio::io::repeat(b'x'));
+        assert!(lines.next().await.is_err());
+        assert!(lines.buffer.capacity() < 3 * LONGEST_LINE, "memory is bounded");
+    }
+}

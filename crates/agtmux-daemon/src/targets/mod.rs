@@ -1,0 +1,294 @@
+//! The other hosts: which there are, and a task for each that keeps in touch with it. Nobody waits for any of them.
+
+mod bare;
+mod channel;
+mod doctor;
+mod lines;
+mod link;
+mod supervisor;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{self, EvidenceKind, NewTarget, SshWay, TargetItem};
+use agtmux_core::fleet::{Fleet, Observation};
+use agtmux_core::ids::TargetName;
+use agtmux_core::target::{SshTarget, Target, TargetHealth, TargetKind};
+use agtmux_tmux::ssh::Ssh;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use crate::engine::EngineHandle;
+use crate::observe::Discovery;
+use crate::shared::Shared;
+use crate::store::{Change, Store};
+pub(crate) use link::{Link, LinkError};
+use supervisor::Supervisor;
+
+/// How long the start waits for hosts that answer at once. A slower one is shown when it comes.
+const FIRST_ANSWERS: Duration = Duration::from_millis(1500);
+/// How long somebody who asks for a connection waits to be told what came of it.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
+/// More than anybody has.
+const MOST_TARGETS: usize = 256;
+
+#[derive(Clone)]
+pub(crate) struct Targets(Arc<Inner>);
+
+struct Inner {
+    engine: EngineHandle,
+    store: Arc<Store>,
+    shared: Arc<Shared>,
+    clock: Clock,
+    program: PathBuf,
+    /// Where connections have their sockets.
+    control_dir: PathBuf,
+    discovery: Discovery,
+    kept: Mutex<BTreeMap<TargetName, Kept>>,
+    /// One is added or removed by one at a time.
+    changing: tokio::sync::Mutex<()>,
+}
+
+struct Kept {
+    ssh: SshTarget,
+    link: Link,
+    task: JoinHandle<()>,
+}
+
+/// What is needed to reach other hosts.
+pub(crate) struct Means {
+    pub(crate) program: PathBuf,
+    pub(crate) control_dir: PathBuf,
+    /// Hosts without an agtmux are observed from here.
+    pub(crate) discovery: Discovery,
+}
+
+impl Targets {
+    /// Begins to keep in touch with every host that was stored.
+    pub(crate) async fn start(
+        means: Means,
+        stored: Vec<Target>,
+        remembered: &Fleet,
+        engine: EngineHandle,
+        store: Arc<Store>,
+        shared: Arc<Shared>,
+        clock: Clock,
+    ) -> Self {
+        let Means { program, control_dir, discovery } = means;
+        let (kept, changing) = (Mutex::default(), tokio::sync::Mutex::default());
+        let inner = Inner { engine, store, shared, clock, program, control_dir, discovery, kept, changing };
+        let targets = Self(Arc::new(inner));
+        let mut unknown: Vec<TargetName> = remembered.servers().map(|(key, _)| key.target.clone()).collect();
+        unknown.retain(|name| !name.is_local() && !stored.iter().any(|target| target.name == *name));
+        for target in unknown {
+            targets.0.engine.observe(Observation::TargetLeft { target }).await;
+        }
+        for target in stored {
+            // What was known of it is from before: until it answers nobody knows.
+            let message = "it has not answered yet".to_owned();
+            targets.0.engine.observe(Observation::TargetLost { target: target.name.clone(), message }).await;
+            targets.keep(target);
+        }
+        targets.first_answers().await;
+        targets
+    }
+
+    async fn first_answers(&self) {
+        let links: Vec<Link> = self.kept().values().map(|kept| kept.link.clone()).collect();
+        let all = async {
+            for link in links {
+                link.tried(0).await;
+            }
+        };
+        let _ = tokio::time::timeout(FIRST_ANSWERS, all).await;
+        self.0.engine.settle().await;
+    }
+
+    fn keep(&self, target: Target) {
+        let link = Link::new(self.0.clock.now());
+        let ssh = self.ssh(&target.name, &target.ssh);
+        let supervisor = Supervisor::new(
+            target.name.clone(),
+            ssh,
+            self.0.discovery.clone(),
+            self.0.engine.clone(),
+            self.0.clock,
+            link.clone(),
+        );
+        let task = tokio::spawn(supervisor.run());
+        self.kept().insert(target.name, Kept { ssh: target.ssh, link, task });
+    }
+
+    fn ssh(&self, target: &TargetName, destination: &SshTarget) -> Ssh {
+        // A socket's path has about a hundred bytes: the name is made short.
+        let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_str().as_bytes()).simple().to_string();
+        Ssh::new(&self.0.program, destination.as_str(), self.0.control_dir.join(&name[..12]))
+    }
+
+    pub(crate) fn is_known(&self, name: &str) -> bool {
+        name == TargetName::LOCAL || self.kept().contains_key(&TargetName::new(name))
+    }
+
+    pub(crate) fn link(&self, name: &TargetName) -> Option<Link> {
+        self.kept().get(name).map(|kept| kept.link.clone())
+    }
+
+    /// How a person gets there.
+    pub(crate) fn way(&self, name: &TargetName) -> Option<SshWay> {
+        let destination = self.kept().get(name)?.ssh.to_string();
+        Some(SshWay { program: self.0.program.display().to_string(), destination })
+    }
+
+    pub(crate) fn list(&self) -> wire::Targets {
+        let others: Vec<(TargetName, SshTarget, Link)> =
+            self.kept().iter().map(|(name, kept)| (name.clone(), kept.ssh.clone(), kept.link.clone())).collect();
+        let mut items = vec![self.local()];
+        items.extend(others.iter().map(|(name, ssh, link)| self.item(name, ssh, link)));
+        wire::Targets { schema_version: SCHEMA_VERSION, items }
+    }
+
+    fn local(&self) -> TargetItem {
+        let shared = self.0.shared.read();
+        let (panes, agents) = shared.view.tally(TargetName::LOCAL);
+        let trouble = shared.view.errors().iter().find(|error| error.target == TargetName::LOCAL);
+        TargetItem {
+            name: TargetName::LOCAL.into(),
+            kind: TargetKind::Local,
+            ssh_target: None,
+            health: if trouble.is_some() { TargetHealth::Degraded } else { TargetHealth::Ok },
+            evidence: EvidenceKind::Native,
+            agtmux_version: Some(agtmux_api::VERSION.into()),
+            panes,
+            agents,
+            since: self.0.clock.now(),
+            fault: None,
+            message: trouble.map(|error| error.message.clone()),
+            hint: trouble.map(|error| error.hint.clone()),
+            clock_ahead_ms: None,
+        }
+    }
+
+    fn item(&self, name: &TargetName, ssh: &SshTarget, link: &Link) -> TargetItem {
+        let status = link.status();
+        let (panes, agents) = self.0.shared.read().view.tally(name.as_str());
+        TargetItem {
+            name: name.to_string(),
+            kind: TargetKind::Ssh,
+            ssh_target: Some(ssh.to_string()),
+            health: status.health,
+            evidence: status.evidence,
+            agtmux_version: status.version,
+            panes,
+            agents,
+            since: status.since,
+            fault: status.fault,
+            hint: status.hint,
+            message: status.message,
+            clock_ahead_ms: status.clock_ahead_ms,
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<(TargetName, SshTarget, Link), ApiError> {
+        let key = TargetName::new(name);
+        let kept = self.kept();
+        let found = kept.get(&key).map(|kept| (key.clone(), kept.ssh.clone(), kept.link.clone()));
+        found.ok_or_else(|| no_such_target(name))
+    }
+
+    pub(crate) async fn add(&self, new: NewTarget) -> Result<TargetItem, ApiError> {
+        let bad = |error: agtmux_core::target::BadName| {
+            ApiError::new(ErrorCode::BadRequest, error.to_string()).with_hint("agtmux target add --help")
+        };
+        if new.kind == TargetKind::Local {
+            let message = format!("'{}' is this machine and is always watched", TargetName::LOCAL);
+            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux target list"));
+        }
+        let name = TargetName::of_other(&new.name).map_err(bad)?;
+        let ssh: SshTarget = new.ssh_target.as_deref().unwrap_or(&new.name).parse().map_err(bad)?;
+        let _turn = self.0.changing.lock().await;
+        if self.is_known(name.as_str()) {
+            let error = ApiError::new(ErrorCode::TargetExists, format!("there is a target '{name}' already"));
+            return Err(error.with_hint(format!("agtmux target remove {name}   (then add it again)")));
+        }
+        if self.kept().len() >= MOST_TARGETS {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_TARGETS} targets are the most"));
+            return Err(error.with_hint("agtmux target remove"));
+        }
+        let target = Target { name: name.clone(), ssh };
+        self.write(Change::PutSshTarget(target.clone())).await?;
+        self.keep(target);
+        self.tried(name.as_str(), 0).await
+    }
+
+    /// Tries at once, and tells what came of it.
+    pub(crate) async fn connect(&self, name: &str) -> Result<TargetItem, ApiError> {
+        if name == TargetName::LOCAL {
+            return Ok(self.local());
+        }
+        let (_, _, link) = self.find(name)?;
+        let tries = link.status().tries;
+        if link.nudge() {
+            return self.tried(name, tries).await;
+        }
+        self.tried(name, 0).await
+    }
+
+    async fn tried(&self, name: &str, before: u64) -> Result<TargetItem, ApiError> {
+        let (name, ssh, link) = self.find(name)?;
+        let _ = tokio::time::timeout(CONNECTED_WITHIN, link.tried(before)).await;
+        self.0.engine.settle().await;
+        Ok(self.item(&name, &ssh, &link))
+    }
+
+    pub(crate) async fn remove(&self, name: &str) -> Result<(), ApiError> {
+        if name == TargetName::LOCAL {
+            let error = ApiError::new(ErrorCode::BadRequest, "this machine is always watched");
+            return Err(error.with_hint("agtmux target list"));
+        }
+        let _turn = self.0.changing.lock().await;
+        let (key, ssh, _) = self.find(name)?;
+        self.write(Change::DropTarget(key.clone())).await?;
+        let Some(kept) = self.kept().remove(&key) else { return Err(no_such_target(name)) };
+        // What it was doing ends with it, and so does its ssh.
+        kept.task.abort();
+        let _ = kept.task.await;
+        self.ssh(&key, &ssh).forget_connection();
+        self.0.engine.observe(Observation::TargetLeft { target: key }).await;
+        self.0.engine.settle().await;
+        Ok(())
+    }
+
+    async fn write(&self, change: Change) -> Result<(), ApiError> {
+        self.0.store.commit(vec![change]).await.map_err(|error| {
+            let error = ApiError::new(ErrorCode::NotStored, format!("it could not be written down: {error}"));
+            error.with_hint("agtmux daemon status")
+        })
+    }
+
+    /// Ends every connection.
+    pub(crate) async fn retire(&self) {
+        let all = std::mem::take(&mut *self.kept());
+        for kept in all.values() {
+            kept.task.abort();
+        }
+        for (name, kept) in all {
+            let _ = kept.task.await;
+            self.ssh(&name, &kept.ssh).forget_connection();
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<TargetName, Kept>> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) fn no_such_target(name: &str) -> ApiError {
+    let shown: String = name.chars().take(64).collect();
+    let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{shown}'"));
+    error.with_hint("agtmux target list")
+}

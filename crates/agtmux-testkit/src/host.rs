@@ -1,0 +1,299 @@
+//! Other hosts on this machine: each has a real sshd on loopback, a home of its own and tmux servers of its own.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::run::{Running, output_within};
+use crate::wait::wait_until;
+use crate::{TmuxServer, World, process};
+
+/// More than an sshd needs to start or to end on a busy machine.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// Why there can be no hosts here, if so. Tests print it and count as skipped.
+pub fn no_hosts_because() -> Option<String> {
+    match sshd_program() {
+        Some(_) => None,
+        None => Some("sshd is not installed: run scripts/ensure-tools sshd".into()),
+    }
+}
+
+fn sshd_program() -> Option<PathBuf> {
+    ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].iter().map(PathBuf::from).find(|path| path.exists())
+}
+
+/// The hosts that one hub can reach: the key that opens them, and the settings under which its `ssh` finds them.
+#[derive(Debug)]
+pub struct Hosts {
+    dir: PathBuf,
+    known: Mutex<String>,
+}
+
+/// How a host differs from a plain one, on which there is only tmux and sh.
+#[derive(Debug, Default, Clone)]
+pub struct HostOptions {
+    /// The agtmux that is installed there.
+    pub agtmux: Option<PathBuf>,
+    /// The login shell, where it is not that of whoever runs the tests.
+    pub shell: Option<PathBuf>,
+    /// Where its sshd listens, `127.0.0.1` if nothing is said. For hosts behind a link that can be cut.
+    pub address: Option<String>,
+    /// Put before the command that starts sshd, such as `ip netns exec NAME`.
+    pub within: Vec<String>,
+}
+
+impl Hosts {
+    /// For the hub that lives in this world: its `ssh` finds the hosts from now on, and nothing else of whoever runs the
+    /// tests.
+    pub fn of(hub: &World) -> Self {
+        let dir = hub.dir().join("ssh");
+        fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
+        let hosts = Self { dir, known: Mutex::new(String::new()) };
+        keygen(hub, &hosts.dir.join("key"));
+        fs::write(hosts.config(), "").expect("written");
+        // ssh looks for its settings in the home of the password file, wherever HOME is.
+        let real = ["/usr/bin/ssh", "/usr/local/bin/ssh"].into_iter().find(|path| Path::new(path).exists());
+        let real = real.expect("ssh is installed");
+        let script = format!("#!/bin/sh\nexec {real} -F {} \"$@\"\n", hosts.config().display());
+        hub.install("ssh", &script);
+        hosts
+    }
+
+    /// Its `ssh_config`.
+    pub fn config(&self) -> PathBuf {
+        self.dir.join("config")
+    }
+
+    /// A host under this alias, with tmux and sh only.
+    #[track_caller]
+    pub fn bare(&self, alias: &str) -> Host {
+        self.start(alias, HostOptions::default())
+    }
+
+    /// A host under this alias on which agtmux is installed.
+    #[track_caller]
+    pub fn with_agtmux(&self, alias: &str, agtmux: impl Into<PathBuf>) -> Host {
+        self.start(alias, HostOptions { agtmux: Some(agtmux.into()), ..HostOptions::default() })
+    }
+
+    #[track_caller]
+    pub fn start(&self, alias: &str, options: HostOptions) -> Host {
+        let world = match &options.agtmux {
+            Some(agtmux) => {
+                let world = World::with_agtmux(agtmux);
+                std::os::unix::fs::symlink(agtmux, world.bin().join("agtmux")).expect("linked");
+                world
+            }
+            None => World::new(),
+        };
+        let address = options.address.clone().unwrap_or_else(|| "127.0.0.1".into());
+        let port = free_port();
+        let dir = world.dir().join("sshd");
+        fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
+        keygen(&world, &dir.join("host_key"));
+        fs::copy(self.dir.join("key.pub"), dir.join("authorized_keys")).expect("copied");
+        let settings = sshd_settings(&world, &dir, &address, port, options.shell.as_deref());
+        fs::write(dir.join("sshd_config"), settings).expect("written");
+        let host = Host { alias: alias.into(), address, port, within: options.within, sshd: Mutex::new(None), world };
+        self.make_known(&host);
+        host.up();
+        host
+    }
+
+    /// Another alias for the same host.
+    pub fn alias(&self, host: &Host, alias: &str) {
+        self.add(alias, &host.address, host.port);
+    }
+
+    /// Lets this hub in as well, under an alias of its own.
+    pub fn share(&self, owner: &Self, host: &Host, alias: &str) {
+        for file in ["key", "key.pub", "known_hosts"] {
+            fs::copy(owner.dir.join(file), self.dir.join(file)).expect("copied");
+        }
+        self.alias(host, alias);
+    }
+
+    fn make_known(&self, host: &Host) {
+        let public = fs::read_to_string(host.dir().join("host_key.pub")).expect("a key was made");
+        let file = self.dir.join("known_hosts");
+        let mut known = fs::read_to_string(&file).unwrap_or_default();
+        let _ = writeln!(known, "[{}]:{} {}", host.address, host.port, public.trim());
+        fs::write(file, known).expect("written");
+        self.add(&host.alias, &host.address, host.port);
+    }
+
+    fn add(&self, alias: &str, address: &str, port: u16) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let dir = self.dir.display();
+        let _ = writeln!(
+            known,
+            "Host {alias}\n  HostName {address}\n  Port {port}\n  User {}\n  IdentityFile {dir}/key\n  IdentitiesOnly yes\n  \
+             IdentityAgent none\n  UserKnownHostsFile {dir}/known_hosts\n  GlobalKnownHostsFile /dev/null\n  \
+             StrictHostKeyChecking yes\n",
+            user_name()
+        );
+        fs::write(self.config(), known.as_str()).expect("written");
+    }
+}
+
+/// A host of its own. When it is dropped its sshd ends, and then its world.
+#[derive(Debug)]
+pub struct Host {
+    alias: String,
+    address: String,
+    port: u16,
+    within: Vec<String>,
+    sshd: Mutex<Option<Running>>,
+    world: World,
+}
+
+impl Host {
+    /// What the hub's `ssh` calls it.
+    pub fn alias(&self) -> &str {
+        &self.alias
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What is there: files, tmux servers, processes.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub fn tmux(&self, name: &str) -> TmuxServer {
+        self.world.tmux(name)
+    }
+
+    /// What its sshd has to say.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir().join("log")).unwrap_or_default()
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.world.dir().join("sshd")
+    }
+
+    /// Starts its sshd, also after it was killed.
+    #[track_caller]
+    pub fn up(&self) {
+        let dir = self.dir();
+        let sshd = sshd_program().expect("sshd is installed");
+        let mut words = self.within.clone();
+        words.push(sshd.display().to_string());
+        let mut command = self.world.command(&words[0]);
+        command.args(&words[1..]).arg("-D").arg("-f").arg(dir.join("sshd_config")).arg("-E").arg(dir.join("log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if rustix::process::geteuid().is_root() {
+            // Where sshd locks itself into; the package makes it only when it starts its own.
+            let _ = fs::DirBuilder::new().mode(0o755).create("/run/sshd");
+        }
+        let _ = fs::remove_file(dir.join("log"));
+        let running = Running::start(&mut command);
+        *self.sshd.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+        wait_until("sshd to listen", ANSWER, || self.log().contains("Server listening"));
+    }
+
+    /// Ends its sshd and every connection to it, as a crash would.
+    pub fn kill(&self) {
+        let pids = self.sshd_pids();
+        let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let _ = running.kill();
+        for pid in &pids {
+            process::signal(*pid, Signal::KILL);
+        }
+        drop(running);
+        wait_until("every sshd's end", ANSWER, || !pids.iter().any(|pid| process::is_alive(*pid)));
+    }
+
+    /// Stops every sshd of it where it stands: connections stay open and nobody answers.
+    pub fn freeze(&self) {
+        let pids = self.sshd_pids();
+        for pid in &pids {
+            process::signal(*pid, Signal::STOP);
+        }
+        wait_until("every sshd to stop", ANSWER, || pids.iter().all(|pid| process::is_stopped(*pid)));
+    }
+
+    pub fn thaw(&self) {
+        for pid in self.sshd_pids() {
+            process::signal(pid, Signal::CONT);
+        }
+    }
+
+    /// The listener and one or two for each connection.
+    pub fn sshd_pids(&self) -> Vec<u32> {
+        let is_sshd = |pid: &u32| {
+            let argv = process::argv(*pid);
+            argv.first().is_some_and(|word| word.starts_with(b"sshd") || word.ends_with(b"/sshd"))
+        };
+        // By descent: sshd writes what it does over its own environment.
+        let sshd = self.sshd.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(listener) = sshd.as_ref().map(|running| running.id()) else { return Vec::new() };
+        [listener].into_iter().chain(process::descendants(listener)).filter(is_sshd).collect()
+    }
+
+    /// What a command prints there, run by ssh as a person would.
+    #[track_caller]
+    pub fn run(&self, hub: &World, command: &str) -> String {
+        let mut ssh = hub.command(hub.bin().join("ssh"));
+        let output = output_within(ssh.args(["-T", "--", &self.alias, command]), ANSWER).expect("an answer in time");
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.thaw();
+        self.kill();
+    }
+}
+
+fn sshd_settings(world: &World, dir: &Path, address: &str, port: u16, shell: Option<&Path>) -> String {
+    let place = dir.display();
+    let mut settings = format!(
+        "Port {port}\nListenAddress {address}\nHostKey {place}/host_key\nAuthorizedKeysFile {place}/authorized_keys\n\
+         PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+         PermitRootLogin prohibit-password\nPrintMotd no\nMaxStartups 100\nMaxSessions 100\nLogLevel INFO\n"
+    );
+    let variables = world.variables().into_iter().map(|(name, value)| format!("\"{name}={value}\""));
+    // sshd takes the first such line only.
+    let _ = writeln!(settings, "SetEnv {}", variables.collect::<Vec<_>>().join(" "));
+    if let Some(shell) = shell {
+        // What sshd itself does with the shell of an account: the words of the client are its to read.
+        let shell = shell.display();
+        let _ = writeln!(
+            settings,
+            "ForceCommand if [ -n \"$SSH_ORIGINAL_COMMAND\" ]; then exec {shell} -c \"$SSH_ORIGINAL_COMMAND\"; else exec {shell} -l; fi"
+        );
+    }
+    settings
+}
+
+fn keygen(world: &World, file: &Path) {
+    let mut command = world.command("ssh-keygen");
+    command.args(["-q", "-t", "ed25519", "-N", "", "-C", "agtmux-test", "-f"]).arg(file);
+    let made = output_within(&mut command, ANSWER).is_some_and(|output| output.status.success());
+    assert!(made, "ssh-keygen makes a key");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("set");
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    listener.local_addr().expect("it has one").port()
+}
+
+fn user_name() -> String {
+    let output = Command::new("id").arg("-un").output().expect("id runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}

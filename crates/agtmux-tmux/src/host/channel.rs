@@ -1,0 +1,171 @@
+//! The shell's process, and whoever talks to it: one question after the other.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::ShellError;
+use super::question::{self, Answer, Question, Reader};
+
+/// What it said last is the reason why it ended.
+const LAST_WORDS: usize = 2048;
+const LAST_WORDS_WITHIN: Duration = Duration::from_millis(300);
+/// A shell that is told that there are no more questions ends by itself.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+pub(super) struct Asked {
+    pub(super) question: Question,
+    pub(super) within: Duration,
+    pub(super) reply: oneshot::Sender<Result<Vec<Answer>, ShellError>>,
+}
+
+struct Channel {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+    /// What came on stderr while nobody asked, or with the last question.
+    said: Vec<u8>,
+}
+
+/// Starts the program and serves those who ask, until they are gone, the program has ended, or has missed a deadline.
+pub(super) fn start(
+    mut command: Command,
+    questions: mpsc::Receiver<Asked>,
+    ended: watch::Sender<Option<ShellError>>,
+) -> Result<(), ShellError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|error| ShellError::Spawn(error.to_string()))?;
+    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(ShellError::Spawn("it has no pipes".into()));
+    };
+    let channel = Channel { child, stdin, stdout, stderr, said: Vec::new() };
+    tokio::spawn(serve(channel, questions, ended));
+    Ok(())
+}
+
+async fn serve(mut channel: Channel, mut questions: mpsc::Receiver<Asked>, ended: watch::Sender<Option<ShellError>>) {
+    let mut greeting = question::preamble().into_bytes();
+    let why = loop {
+        tokio::select! {
+            asked = questions.recv() => {
+                let Some(asked) = asked else { return channel.farewell().await };
+                // Whether or not somebody still waits for it: the next answer must not be taken for this one.
+                let answer = channel.answer(std::mem::take(&mut greeting), &asked).await;
+                let failed = answer.as_ref().err().cloned();
+                // Known before anybody hears of it.
+                if let Some(why) = &failed {
+                    ended.send_replace(Some(why.clone()));
+                }
+                let _ = asked.reply.send(answer);
+                if let Some(why) = failed {
+                    break why;
+                }
+            }
+            () = channel.wait_for_its_end() => break channel.closed().await,
+        }
+    };
+    ended.send_replace(Some(why));
+    // It is not waited for: what hangs may hang for good.
+    let _ = channel.child.start_kill();
+    let _ = tokio::time::timeout(FAREWELL, channel.child.wait()).await;
+}
+
+impl Channel {
+    async fn answer(&mut self, greeting: Vec<u8>, asked: &Asked) -> Result<Vec<Answer>, ShellError> {
+        let word = uuid::Uuid::new_v4().simple().to_string();
+        let script = [greeting, asked.question.script(&word)].concat();
+        let wanted = asked.question.len();
+        let (mut out, mut err) = (Reader::new(&word, wanted), Reader::new(&word, wanted));
+        self.said.clear();
+        let (stdin, said) = (&mut self.stdin, &mut self.said);
+        let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
+        let talk = async {
+            // One that does not listen any more is about to end, and reading tells.
+            let write = async {
+                let _ = stdin.write_all(&script).await;
+                let _ = stdin.flush().await;
+                Ok(())
+            };
+            let read_out = async { collect(stdout, &mut out, |_| {}).await };
+            let read_err = async { collect(stderr, &mut err, |bytes| remember(said, bytes)).await };
+            tokio::try_join!(write, read_out, read_err).map(|_| ())
+        };
+        let told = tokio::time::timeout(asked.within, talk).await;
+        match told {
+            Ok(Ok(())) => Ok(question::answers(out, err)),
+            Ok(Err(ShellError::Closed(_))) => Err(self.closed().await),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(ShellError::Timeout { within: asked.within, answered: out.ended() }),
+        }
+    }
+
+    /// Reads what nobody asked for until there is no more.
+    async fn wait_for_its_end(&mut self) {
+        let (mut bytes, mut words) = ([0; 4096], [0; 4096]);
+        let mut speaks = true;
+        loop {
+            tokio::select! {
+                read = self.stdout.read(&mut bytes) => if matches!(read, Ok(0) | Err(_)) { return },
+                read = self.stderr.read(&mut words), if speaks => match read {
+                    Ok(n) if n > 0 => remember(&mut self.said, &words[..n]),
+                    _ => speaks = false,
+                },
+            }
+        }
+    }
+
+    /// Why it has ended, in its own words.
+    async fn closed(&mut self) -> ShellError {
+        let mut bytes = [0; 4096];
+        let rest = async {
+            while let Ok(n @ 1..) = self.stderr.read(&mut bytes).await {
+                remember(&mut self.said, &bytes[..n]);
+            }
+        };
+        let _ = tokio::time::timeout(LAST_WORDS_WITHIN, rest).await;
+        let status = tokio::time::timeout(LAST_WORDS_WITHIN, self.child.wait()).await;
+        let said = String::from_utf8_lossy(&self.said).trim().to_owned();
+        ShellError::Closed(match (said.is_empty(), status) {
+            (false, _) => said,
+            (true, Ok(Ok(status))) => status.to_string(),
+            (true, _) => "it closed the connection".into(),
+        })
+    }
+
+    async fn farewell(mut self) {
+        drop(self.stdin);
+        if tokio::time::timeout(FAREWELL, self.child.wait()).await.is_err() {
+            let _ = self.child.start_kill();
+            let _ = tokio::time::timeout(FAREWELL, self.child.wait()).await;
+        }
+    }
+}
+
+async fn collect(
+    from: &mut (impl tokio::io::AsyncRead + Unpin),
+    reader: &mut Reader,
+    mut heard: impl FnMut(&[u8]),
+) -> Result<(), ShellError> {
+    let mut bytes = vec![0; 64 * 1024];
+    while !reader.is_whole() {
+        match from.read(&mut bytes).await {
+            Ok(n @ 1..) => {
+                heard(&bytes[..n]);
+                reader.push(&bytes[..n])?;
+            }
+            _ => return Err(ShellError::Closed(String::new())),
+        }
+    }
+    Ok(())
+}
+
+fn remember(said: &mut Vec<u8>, bytes: &[u8]) {
+    said.extend_from_slice(bytes);
+    let excess = said.len().saturating_sub(LAST_WORDS);
+    said.drain(..excess);
+}

@@ -1,0 +1,121 @@
+//! A look at everything there is on a host, in one question.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::question::{Answer, Question};
+use super::{HostShell, ShellError, processes, quoted};
+use crate::capture::{self, Capture};
+use crate::command::Framing;
+use crate::listing;
+use crate::platform::Snapshot;
+use crate::pulse::{self, PulseListing};
+use crate::server::{TmuxError, TmuxServer};
+
+/// What is to be looked at.
+#[derive(Debug, Default, Clone)]
+pub struct Sweep {
+    /// Which sockets there are.
+    pub sockets: bool,
+    /// The servers whose panes are listed.
+    pub servers: Vec<PathBuf>,
+    /// The panes that are looked at.
+    pub panes: Vec<(PathBuf, Vec<u32>)>,
+    pub processes: bool,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub struct Swept {
+    pub sockets: Option<Vec<PathBuf>>,
+    pub servers: Vec<(PathBuf, Result<PulseListing, TmuxError>)>,
+    pub captures: Vec<(PathBuf, Vec<Capture>)>,
+    pub processes: Option<Snapshot>,
+}
+
+/// A host that takes longer for all of it counts as one that does not answer.
+const LONGEST: Duration = Duration::from_secs(9);
+
+/// Sockets, each ended by a NUL. What is no socket, or only leads to one, is nobody's server.
+fn sockets_line(dir: &Path) -> Vec<u8> {
+    let dir = quoted(dir.as_os_str());
+    [
+        &b"for agtmux_s in "[..],
+        &dir,
+        b"/*; do [ -S \"$agtmux_s\" ] && [ ! -h \"$agtmux_s\" ] && printf '%s\\000' \"$agtmux_s\"; done; :",
+    ]
+    .concat()
+}
+
+fn read_sockets(answer: &Answer) -> Vec<PathBuf> {
+    let names = answer.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+}
+
+impl HostShell {
+    /// The tmux server of this socket there. No question to it takes longer than this, and a little more for the way.
+    pub fn tmux(&self, socket: impl Into<PathBuf>, timeout: Duration) -> TmuxServer {
+        TmuxServer::on_host(self.clone(), socket, timeout)
+    }
+
+    /// Each program gets this long; the whole question gets that for each of them, within limits.
+    pub async fn sweep(&self, sweep: &Sweep, timeout: Duration) -> Result<Swept, ShellError> {
+        let (framing, mut question) = (Framing::fresh(), Question::default());
+        let sockets = sweep.sockets.then(|| question.add(sockets_line(&self.facts().socket_dir)));
+        let listed: Vec<usize> = sweep
+            .servers
+            .iter()
+            .map(|socket| question.add(self.tmux(socket, timeout).line(&pulse::list_all(&framing), None, timeout)))
+            .collect();
+        let captured: Vec<usize> = sweep
+            .panes
+            .iter()
+            .map(|(socket, panes)| {
+                question.add(self.tmux(socket, timeout).line(&capture::capture(&framing, panes), None, timeout))
+            })
+            .collect();
+        let form = self.facts().processes;
+        let processes = sweep.processes.then(|| processes::add(&mut question, form));
+        let (within, asked) = (self.patience(&question, timeout), SystemTime::now());
+        let answers = self.ask(question, within).await?;
+        let mut swept = Swept { sockets: sockets.map(|n| read_sockets(&answers[n])), ..Swept::default() };
+        for (socket, n) in sweep.servers.iter().zip(listed) {
+            let listing = self.read_listing(socket, &framing, &answers[n], timeout).await;
+            if let Some(clock) = listing.as_ref().ok().and_then(|listing| listing.clock) {
+                self.note_clock(clock, asked);
+            }
+            swept.servers.push((socket.clone(), listing));
+        }
+        for ((socket, _), n) in sweep.panes.iter().zip(captured) {
+            swept.captures.push((socket.clone(), capture::parse(&framing, &answers[n].stdout)));
+        }
+        swept.processes =
+            processes.map(|(rows, args)| processes::read(form, &answers[rows].stdout, &answers[args].stdout));
+        Ok(swept)
+    }
+
+    /// Where a program that takes too long is ended there, the others behind it still have their turn.
+    fn patience(&self, question: &Question, timeout: Duration) -> Duration {
+        let turns = if self.facts().has_timeout { question.len() } else { 1 };
+        (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ON_THE_WAY).min(LONGEST)
+    }
+
+    async fn read_listing(
+        &self,
+        socket: &Path,
+        framing: &Framing,
+        answer: &Answer,
+        timeout: Duration,
+    ) -> Result<PulseListing, TmuxError> {
+        match self.tmux(socket, timeout).judge(answer) {
+            Ok(()) => pulse::parse_all(framing, &answer.stdout),
+            // A server may live without a session; it then has nothing that could be listed.
+            Err(TmuxError::Failed(said)) if listing::has_no_session(&said) => {
+                Ok(PulseListing::without_panes(self.tmux(socket, timeout).list().await?))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The process table at one moment, made of what `ps` or `/proc` printed: here, or on another host.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::process::{MAX_TREE, PaneProcesses, Process};
+use super::rows::{Row, lines, parse_args, parse_commands, parse_row, split};
+use super::stat;
+
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    rows: HashMap<u32, Row>,
+    children: HashMap<u32, Vec<u32>>,
+    /// With the start of the process, where it was told along with them.
+    args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
+}
+
+impl Snapshot {
+    pub(super) fn of_rows(rows: impl Iterator<Item = Row>, args: &[u8]) -> Self {
+        let args = lines(args).filter_map(parse_args).map(|(pid, start, args)| (pid, (Some(start), args)));
+        Self::new(rows, args.collect())
+    }
+
+    /// What `ps` printed in its two forms.
+    pub(crate) fn from_ps(rows: &[u8], args: &[u8]) -> Self {
+        Self::of_rows(lines(rows).filter_map(parse_row), args)
+    }
+
+    /// Lines of `/proc/N/stat`, each behind the path of its file, and what `ps` told of their arguments.
+    pub(crate) fn from_proc(stats: &[u8], args: &[u8]) -> Self {
+        let rows: HashMap<u32, Row> = lines(stats).filter_map(row_of_stat).map(|row| (row.pid, row)).collect();
+        let args = parse_commands(args).into_iter().map(|(pid, args)| {
+            let named = rows.get(&pid).map_or(&args[..], |row| without_name(&args, &row.comm));
+            (pid, (None, split(named)))
+        });
+        let args = args.collect();
+        Self::new(rows.into_values(), args)
+    }
+
+    fn new(rows: impl Iterator<Item = Row>, args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>) -> Self {
+        let rows: HashMap<u32, Row> = rows.map(|row| (row.pid, row)).collect();
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for row in rows.values() {
+            children.entry(row.ppid).or_default().push(row.pid);
+        }
+        children.values_mut().for_each(|pids| pids.sort_unstable());
+        Self { rows, children, args }
+    }
+
+    /// Nobody was listed, not even who listed: this tells nothing.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// None for a root that is gone.
+    pub fn tree(&self, root: u32) -> Option<PaneProcesses> {
+        let foreground_pgrp = self.rows.get(&root)?.tpgid;
+        let mut seen = HashSet::from([root]);
+        let mut waiting = VecDeque::from([root]);
+        let mut processes = Vec::new();
+        while processes.len() < MAX_TREE
+            && let Some(pid) = waiting.pop_front()
+        {
+            waiting.extend(self.children.get(&pid).into_iter().flatten().filter(|&&child| seen.insert(child)));
+            processes.extend(self.process(pid));
+        }
+        Some(PaneProcesses { foreground_pgrp, processes })
+    }
+
+    pub fn process(&self, pid: u32) -> Option<Process> {
+        let row = self.rows.get(&pid)?;
+        // macOS prints the whole path of the executable as `comm`.
+        let path = Path::new(OsStr::from_bytes(&row.comm));
+        let name = path.file_name().filter(|_| path.is_absolute()).map_or(&row.comm[..], OsStr::as_bytes);
+        let is_its = |start: &Option<u64>| !row.zombie && start.is_none_or(|start| start == row.start);
+        let argv = self.args.get(&pid).filter(|(start, _)| is_its(start)).map(|(_, args)| args.clone());
+        Some(Process {
+            pid: row.pid,
+            ppid: row.ppid,
+            pgrp: row.pgrp,
+            tpgid: row.tpgid,
+            start: row.start,
+            stopped: row.stopped,
+            zombie: row.zombie,
+            name: name.to_vec(),
+            argv: argv.unwrap_or_default(),
+            exe: path.is_absolute().then(|| path.to_path_buf()),
+        })
+    }
+}
+
+/// busybox puts the name of a process before its arguments, in braces, where they do not begin with it.
+fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
+    let behind = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
+    behind.map_or(args, <[u8]>::trim_ascii_start)
+}
+
+/// `/proc/N/stat:N (name) …`. A name with a newline in it makes two lines; neither of them is a row, so that none can be
+/// forged.
+fn row_of_stat(line: &[u8]) -> Option<Row> {
+    let line = line.strip_prefix(b"/proc/")?;
+    let file = line.iter().position(|&byte| byte == b'/')?;
+    let stat = stat::parse(line[file..].strip_prefix(b"/stat:")?)?;
+    let is_own = stat::number::<u32>(&line[..file]) == Some(stat.pid);
+    is_own.then(|| Row {
+        pid: stat.pid,
+        ppid: stat.ppid,
+        pgrp: stat.pgrp,
+        tpgid: stat.tpgid,
+        stopped: stat.is_stopped(),
+        zombie: stat.is_zombie(),
+        start: stat.start,
+        comm: stat.name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STATS: &str = "/proc/10/stat:10 (bash) S 1 10 10 34816 20 0 1 2 3 4 5 6 7 8 20 0 1 0 100 1 1\n\
+        /proc/20/stat:20 (node) T 10 20 10 34816 20 0 1 2 3 4 5 6 7 8 20 0 1 0 200 1 1\n\
+        /proc/30/stat:30 (evil\n/proc/30/stat:20 (claude) S 10 20 10 34816 20 0 1 2 3 4 5 6 7 8 20 0 1 0 999 1 1\n";
+
+    #[test]
+    fn a_tree_is_read_from_proc_and_ps() {
+        let snapshot =
+            Snapshot::from_proc(STATS.as_bytes(), b"PID COMMAND\n   10 -bash\n   20 {node} /opt/claude {x} y\n");
+        let tree = snapshot.tree(10).expect("it is there");
+        assert_eq!(tree.foreground_pgrp, Some(20));
+        let seen: Vec<_> = tree.processes.iter().map(|p| (p.pid, p.start, p.stopped, p.argv.len())).collect();
+        assert_eq!(seen, [(10, 100, false, 1), (20, 200, true, 3)], "and nobody forges a row");
+        assert_eq!(snapshot.tree(30), None);
+    }
+
+    #[test]
+    fn a_tree_is_read_from_what_macos_prints() {
+        let rows = b"  501   1  501   600 Ss   Mon Jul 14 09:10:25 2025 -zsh\n\
+              600 501  600   600 S+   Mon Jul 14 09:11:00 2025 /opt/homebrew/bin/node\n";
+        let args = b"  501 Mon Jul 14 09:10:25 2025 -zsh\n  600 Mon Jul 14 09:11:01 2025 stranger\n";
+        let tree = Snapshot::from_ps(rows, args).tree(501).expect("it is there");
+        let node = &tree.processes[1];
+        assert_eq!(
+            (node.name.as_slice(), node.exe.as_deref()),
+            (&b"node"[..], Some(Path::new("/opt/homebrew/bin/node")))
+        );
+        assert_eq!(node.argv, Vec::<Vec<u8>>::new(), "those are of another process that has had the number");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_tolerated(rows in proptest::collection::vec(any::<u8>(), 0..200),
+                                   args in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (Snapshot::from_ps(&rows, &args).tree(1), Snapshot::from_proc(&rows, &args).tree(1));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Agents on three hosts behind a real sshd beside those of this one: how long it takes from what one does to a line of
+//! `agtmux watch` on the hub, with sixty panes and ten events a second; and what twenty idle targets cost.
+//!
+//! `cargo bench -p agtmux --bench ssh` writes `docs/benchmarks-ssh.md`; `-- --quick` only prints.
+
+#[path = "../load/connection.rs"]
+#[allow(dead_code, reason = "only its posting is needed here")]
+mod connection;
+mod idle;
+#[path = "../spine/meter.rs"]
+#[allow(dead_code, reason = "shared with another benchmark")]
+mod meter;
+mod place;
+mod report;
+mod room;
+#[path = "../spine/stats.rs"]
+#[allow(dead_code, reason = "shared with another benchmark")]
+mod stats;
+
+use std::time::Duration;
+
+use agtmux_testkit::no_hosts_because;
+use report::{Lags, Report};
+use room::Room;
+
+/// How often each is measured, and for how long nothing happens.
+pub(crate) struct Plan {
+    pub(crate) rounds: usize,
+    pub(crate) idle: Duration,
+    pub(crate) targets: usize,
+}
+
+fn main() {
+    if let Some(why) = no_hosts_because() {
+        return eprintln!("SKIPPED: {why}");
+    }
+    let arguments: Vec<String> = std::env::args().collect();
+    // `cargo test --benches` runs this as a test: then it only has to work.
+    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let plan = if quick {
+        Plan { rounds: 2, idle: Duration::from_secs(4), targets: 4 }
+    } else {
+        Plan { rounds: 25, idle: Duration::from_secs(30), targets: 20 }
+    };
+    let lags = measure(&plan);
+    eprintln!("{} idle targets", plan.targets);
+    let idle = [false, true].map(|bare| idle::measure(&plan, bare));
+    let report = Report { lags, idle };
+    println!("{}", report.table());
+    if !quick {
+        report.write();
+    }
+}
+
+fn measure(plan: &Plan) -> Vec<Lags> {
+    let room = Room::build();
+    let _load = room.load();
+    let mut all = Vec::new();
+    for place in &room.places {
+        eprintln!("{}", place.what);
+        let native = match place.tells {
+            true => place.lags(&room.lines, plan.rounds, &["running", "completed"], place::Place::says),
+            false => Vec::new(),
+        };
+        let shown = place.lags(&room.lines, plan.rounds, &["waiting_approval", "idle"], place::Place::shows);
+        all.push(Lags { what: place.what, native, shown });
+    }
+    all
+}

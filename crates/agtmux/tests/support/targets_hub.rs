@@ -1,0 +1,194 @@
+//! A hub, hosts with a real sshd beside it, and stand-ins for agents on them.
+
+#![allow(dead_code, reason = "each test file needs another part of it")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use agtmux_testkit::{Host, Hosts, TmuxServer, World, no_hosts_because, wait_for, wait_until};
+use serde_json::{Value, json};
+
+use super::agtmux::{Done, SOON, agtmux, configure, items, run, start, world};
+use super::http::{self, Answer};
+
+/// The tests may themselves be run by an agent, and nobody has to wait for theirs.
+pub(crate) const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
+                                   tmux_bridge.sequential_send_delay_ms = 5\n";
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stand_in.sh");
+const REDRAW: u8 = 0x0c;
+
+/// How soon trouble has to be known. The goal is ten seconds; here a machine may be busy with much else.
+pub(crate) const KNOWN_WITHIN: Duration = Duration::from_secs(30);
+/// Attempts are up to half a minute apart once a host has been away for long.
+pub(crate) const HEALED_WITHIN: Duration = Duration::from_secs(60);
+
+/// Says why a test cannot be done here, for those who count.
+pub(crate) fn skipped() -> bool {
+    let why = no_hosts_because();
+    if let Some(why) = &why {
+        eprintln!("SKIPPED: {why}");
+    }
+    why.is_some()
+}
+
+/// What is in it goes first.
+pub(crate) struct Hub {
+    pub(crate) hosts: Hosts,
+    pub(crate) world: World,
+}
+
+impl Hub {
+    pub(crate) fn new() -> Self {
+        let world = world();
+        configure(&world, SETTINGS);
+        let hosts = Hosts::of(&world);
+        start(&world);
+        Self { hosts, world }
+    }
+
+    /// A host on which agtmux is installed, and which is watched.
+    #[track_caller]
+    pub(crate) fn host(&self, alias: &str) -> Host {
+        let host = self.unwatched(alias);
+        self.watch(alias);
+        host
+    }
+
+    #[track_caller]
+    pub(crate) fn unwatched(&self, alias: &str) -> Host {
+        let host = self.hosts.with_agtmux(alias, env!("CARGO_BIN_EXE_agtmux"));
+        configure(host.world(), SETTINGS);
+        host
+    }
+
+    #[track_caller]
+    pub(crate) fn watch(&self, alias: &str) {
+        let added = agtmux(&self.world, &["target", "add", alias, "--json"]);
+        assert_eq!(added.json()["health"], "ok", "{}", added.text());
+    }
+
+    #[track_caller]
+    pub(crate) fn agtmux(&self, args: &[&str]) -> Done {
+        agtmux(&self.world, args)
+    }
+
+    #[track_caller]
+    pub(crate) fn list(&self) -> Value {
+        super::agtmux::list(&self.world)
+    }
+
+    #[track_caller]
+    pub(crate) fn target(&self, name: &str) -> Value {
+        let targets = self.agtmux(&["target", "list", "--json"]).json();
+        items(&targets).iter().find(|item| item["name"] == name).cloned().unwrap_or_default()
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for_health(&self, name: &str, health: &str, within: Duration) -> Value {
+        wait_for(&format!("{name} to be {health}"), within, || {
+            let target = self.target(name);
+            if target["health"] == health { Ok(target) } else { Err(target.to_string()) }
+        })
+    }
+
+    /// The items of one target.
+    pub(crate) fn items(&self, target: &str) -> Vec<Value> {
+        let listing = self.list();
+        items(&listing).iter().filter(|item| item["identity"]["target"] == target).cloned().collect()
+    }
+
+    pub(crate) fn item(&self, target: &str, agent: &Agent) -> Option<Value> {
+        let here = |item: &Value| {
+            let identity = &item["identity"];
+            identity["pane_id"] == agent.pane.as_str() && identity["server"] == agent.server.name()
+        };
+        self.items(target).into_iter().find(here)
+    }
+
+    #[track_caller]
+    pub(crate) fn becomes(&self, target: &str, agent: &Agent, state: &str) -> Value {
+        self.becomes_within(target, agent, state, SOON)
+    }
+
+    #[track_caller]
+    pub(crate) fn becomes_within(&self, target: &str, agent: &Agent, state: &str, within: Duration) -> Value {
+        wait_for(&format!("{} on {target} to be {state}", agent.pane), within, || {
+            let item = self.item(target, agent).unwrap_or_default();
+            if item["agent_type"] == "claude" && item["state"] == state { Ok(item) } else { Err(item.to_string()) }
+        })
+    }
+
+    #[track_caller]
+    pub(crate) fn post(&self, action: &str, body: &Value) -> Answer {
+        let body = body.to_string();
+        let headers = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        let mut request = http::request("POST", &format!("/v1/actions/{action}"), &headers);
+        request.extend(body.as_bytes());
+        http::send(&self.world.socket(), &request).unwrap_or_else(|| panic!("no answer to {action}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn send(&self, reference: &str, text: &str) -> Answer {
+        self.post("send", &json!({"ref": reference, "text": text}))
+    }
+
+    #[track_caller]
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        items(&http::get(&self.world.socket(), "/v1/audit").json()).clone()
+    }
+}
+
+/// A stand-in on a tmux server of some world.
+pub(crate) struct Agent {
+    pub(crate) server: TmuxServer,
+    pub(crate) pane: String,
+    pub(crate) dir: PathBuf,
+}
+
+impl Agent {
+    #[track_caller]
+    pub(crate) fn start(world: &World, session: &str) -> Self {
+        let n = fs::read_dir(world.home()).expect("a home").count();
+        let dir = world.home().join(format!("notes-{n}"));
+        fs::create_dir_all(&dir).expect("the world is writable");
+        let server = world.tmux("default");
+        let command = format!("exec {} {SCRIPT} {}", world.shell_named("claude").display(), dir.display());
+        let pane = server.new_session(session, &command);
+        wait_until("the stand-in to read", SOON, || dir.join("read").exists());
+        Self { server, pane, dir }
+    }
+
+    fn read(&self) -> Vec<u8> {
+        fs::read(self.dir.join("read")).unwrap_or_default()
+    }
+
+    /// What was typed, once everything has arrived that was typed before.
+    #[track_caller]
+    pub(crate) fn typed(&self) -> String {
+        let count = || self.read().iter().filter(|byte| **byte == REDRAW).count();
+        let before = count();
+        self.server.run(&["send-keys", "-t", &self.pane, "C-l"]);
+        wait_until("the stand-in to draw again", SOON, || count() > before);
+        let typed = self.read().into_iter().filter(|byte| *byte != REDRAW).collect();
+        String::from_utf8(typed).expect("text")
+    }
+
+    #[track_caller]
+    pub(crate) fn draws(&self, scene: &str) {
+        fs::write(self.dir.join("scene.new"), format!("{scene}\n")).expect("the world is writable");
+        fs::rename(self.dir.join("scene.new"), self.dir.join("scene")).expect("the world is writable");
+        self.typed();
+    }
+}
+
+/// The name of a runtime, as an action takes it.
+pub(crate) fn runtime(item: &Value) -> String {
+    format!("runtime:{}", item["runtime_id"].as_str().unwrap_or_else(|| panic!("no agent in {item}")))
+}
+
+/// A command on the host itself.
+#[track_caller]
+pub(crate) fn on(host: &Host, args: &[&str]) -> Done {
+    run(host.world().agtmux().args(args))
+}

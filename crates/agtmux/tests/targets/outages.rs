@@ -1,0 +1,216 @@
+//! Whatever becomes of one host: it is known soon, the others are not touched, and it heals by itself.
+
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::{process, wait_for, wait_until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::agtmux::{SOON, items, pid, start, stop, true_pane_ids};
+use crate::hub::{Agent, HEALED_WITHIN, Hub, KNOWN_WITHIN, on, runtime, skipped};
+
+/// A listing has to come at once, also while a host hangs. Far more than it takes, and far less than any host is waited for.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+#[track_caller]
+fn listed_at_once(hub: &Hub) -> Value {
+    let began = Instant::now();
+    let listing = hub.list();
+    assert!(began.elapsed() < AT_ONCE, "a listing took {:?}", began.elapsed());
+    listing
+}
+
+/// Names trouble with this target and keeps what was known of it.
+#[track_caller]
+fn wait_for_trouble(hub: &Hub, target: &str) -> Value {
+    wait_for(&format!("trouble with {target}"), KNOWN_WITHIN, || {
+        let listing = listed_at_once(hub);
+        let named = listing["target_errors"].as_array().into_iter().flatten().any(|error| error["target"] == target);
+        if named && listing["partial"] == true { Ok(listing) } else { Err(listing.to_string()) }
+    })
+}
+
+#[track_caller]
+fn wait_until_lost(hub: &Hub, target: &str, agent: &Agent) {
+    hub.wait_for_health(target, "down", KNOWN_WITHIN);
+    let lost = hub.becomes_within(target, agent, "unknown", KNOWN_WITHIN);
+    assert_eq!((&lost["reason_code"], &lost["confidence"]), (&json!("target_unreachable"), &json!("low")));
+}
+
+#[track_caller]
+fn wait_until_healed(hub: &Hub, target: &str, agent: &Agent, before: &Value) {
+    let healed = hub.becomes_within(target, agent, "idle", HEALED_WITHIN);
+    assert_eq!(healed["runtime_id"], before["runtime_id"]);
+    hub.wait_for_health(target, "ok", HEALED_WITHIN);
+    assert_eq!(hub.items(target).len(), 1, "no pane twice");
+    assert_eq!(listed_at_once(hub)["partial"], false);
+}
+
+/// The other host is alive all the while: it still tells at once what its agent does.
+#[track_caller]
+fn assert_well(hub: &Hub, target: &str, agent: &Agent) {
+    agent.draws("running");
+    hub.becomes(target, agent, "running");
+    agent.draws("idle");
+    hub.becomes(target, agent, "idle");
+}
+
+#[test]
+fn a_host_that_is_killed_is_lost_and_comes_back() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let (bad, good) = (hub.host("vm1"), hub.host("vm2"));
+    let (lost, well) = (Agent::start(bad.world(), "work"), Agent::start(good.world(), "work"));
+    let before = hub.becomes("vm1", &lost, "idle");
+    hub.becomes("vm2", &well, "idle");
+    bad.kill();
+    wait_for_trouble(&hub, "vm1");
+    assert_eq!(hub.items("vm1").len(), 1, "what was known is kept");
+    wait_until_lost(&hub, "vm1", &lost);
+    let refused = hub.send(&runtime(&before), "nobody hears it").json();
+    assert!(refused["message"].as_str().is_some() && refused["verified"].is_null(), "{refused}");
+    assert_well(&hub, "vm2", &well);
+    // What happens there meanwhile is known as soon as it is back.
+    lost.draws("dialog");
+    bad.up();
+    assert_eq!(hub.agtmux(&["target", "connect", "vm1"]).code, Some(0));
+    hub.becomes("vm1", &lost, "waiting_approval");
+    lost.draws("idle");
+    wait_until_healed(&hub, "vm1", &lost, &before);
+    assert_eq!(lost.typed(), "", "nothing was typed late");
+}
+
+#[test]
+fn a_host_that_freezes_is_noticed_and_a_write_is_never_repeated() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let (bad, good) = (hub.host("vm1"), hub.host("vm2"));
+    let (lost, well) = (Agent::start(bad.world(), "work"), Agent::start(good.world(), "work"));
+    let before = hub.becomes("vm1", &lost, "idle");
+    hub.becomes("vm2", &well, "idle");
+    bad.freeze();
+    // Sent into a line that looks fine: nobody can know what becomes of it.
+    let sent = hub.send(&runtime(&before), "was it typed?").json();
+    assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
+    let noted = hub.audit().pop().expect("it was written down");
+    assert_eq!((&noted["status"], &noted["code"]), (&json!("failed"), &json!("E_OUTCOME_UNKNOWN")), "{noted}");
+    wait_for_trouble(&hub, "vm1");
+    assert_well(&hub, "vm2", &well);
+    bad.thaw();
+    wait_until_healed(&hub, "vm1", &lost, &before);
+    let typed = lost.typed();
+    assert!(typed.matches("was it typed?").count() <= 1, "typed twice: {typed:?}");
+}
+
+/// The connection that everything shares hangs: it is replaced.
+#[test]
+fn a_wedged_connection_wedges_nobody() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let before = hub.becomes("vm1", &agent, "idle");
+    let is_ssh = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word.ends_with(b"/ssh"));
+    let ssh = |hub: &Hub| process::children(pid(&hub.world)).into_iter().find(is_ssh);
+    let wedged = ssh(&hub).expect("an ssh of ours");
+    assert!(process::signal(wedged, Signal::STOP));
+    wait_for_trouble(&hub, "vm1");
+    wait_until_healed(&hub, "vm1", &agent, &before);
+    assert!(!process::is_alive(wedged), "the wedged one is gone");
+    assert!(ssh(&hub).is_some_and(|pid| pid != wedged));
+    // One that was left behind by somebody else, and hangs, is in nobody's way either.
+    assert_eq!(hub.send(&runtime(&before), "through the new one").json()["verified"], "confirmed");
+}
+
+#[test]
+fn a_tmux_server_that_is_restarted_there_is_another_one() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let first = Agent::start(host.world(), "work");
+    let before = hub.becomes("vm1", &first, "idle");
+    first.server.kill_server();
+    let second = Agent::start(host.world(), "work");
+    assert_eq!(first.pane, second.pane, "ids begin anew");
+    let after = wait_for("the new agent", SOON, || {
+        let item = hub.item("vm1", &second).filter(|item| item["state"] == "idle")?;
+        (item["runtime_id"] != before["runtime_id"]).then_some(item)
+    });
+    let stale = hub.send(&runtime(&before), "for the old one").json();
+    assert_eq!(stale["code"], "E_REF_NOT_FOUND", "{stale}");
+    assert_eq!(hub.send(&runtime(&after), "for the new one").json()["verified"], "confirmed");
+    assert!(!second.typed().contains("old"));
+    assert_eq!(hub.items("vm1").len(), 1);
+}
+
+/// Its daemon is the one that watches: without it another is started by the next connection.
+#[test]
+fn a_daemon_that_is_restarted_there_is_found_again() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let before = hub.becomes("vm1", &agent, "idle");
+    stop(host.world());
+    wait_for("another daemon there", HEALED_WITHIN, || host.world().daemons().first().copied());
+    wait_until_healed(&hub, "vm1", &agent, &before);
+    crate::agtmux::kill(*host.world().daemons().first().expect("a daemon"));
+    wait_until_healed_after(&hub, &agent, &before);
+    // A stopped daemon says nothing, and its host is out of reach until it goes on.
+    let stopped = on(&host, &["daemon", "status", "--json"]).json()["pid"].as_u64().expect("a pid");
+    let stopped = u32::try_from(stopped).expect("pids are small");
+    assert!(process::signal(stopped, Signal::STOP));
+    wait_for_trouble(&hub, "vm1");
+    assert!(process::signal(stopped, Signal::CONT));
+    wait_until_healed_after(&hub, &agent, &before);
+}
+
+#[track_caller]
+fn wait_until_healed_after(hub: &Hub, agent: &Agent, before: &Value) {
+    wait_for("the host to be well again", HEALED_WITHIN, || {
+        let target = hub.target("vm1");
+        let item = hub.item("vm1", agent).unwrap_or_default();
+        let well = target["health"] == "ok" && item["state"] == "idle" && item["runtime_id"] == before["runtime_id"];
+        if well { Ok(()) } else { Err(format!("{target} {item}")) }
+    });
+}
+
+#[test]
+fn a_hub_that_is_killed_finds_everything_again() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    agent.server.run(&["split-window", "-d", "-t", &agent.pane, "cat"]);
+    let before = hub.becomes("vm1", &agent, "idle");
+    let panes = true_pane_ids(&agent.server);
+    wait_until("both panes", SOON, || hub.items("vm1").len() == panes.len());
+    crate::agtmux::kill(pid(&hub.world));
+    agent.server.run(&["kill-pane", "-a", "-t", &agent.pane]);
+    start(&hub.world);
+    let after = hub.becomes("vm1", &agent, "idle");
+    assert_eq!(after["runtime_id"], before["runtime_id"]);
+    wait_until("the pane that is gone to be gone", SOON, || hub.items("vm1").len() == 1);
+    // Without its host it shows what it knows, and that it does not know.
+    stop(&hub.world);
+    host.kill();
+    start(&hub.world);
+    let listing = listed_at_once(&hub);
+    assert_eq!(listing["partial"], true, "{listing}");
+    let [item] = &items(&listing)[..] else { panic!("one pane: {listing}") };
+    assert_eq!((&item["state"], &item["reason_code"]), (&json!("unknown"), &json!("target_unreachable")), "{item}");
+    host.up();
+    hub.becomes_within("vm1", &agent, "idle", HEALED_WITHIN);
+}

@@ -1,0 +1,315 @@
+//! Agents on other hosts are seen and steered as those of this one are, and no host can be taken for another.
+
+use std::fs;
+use std::thread;
+
+use agtmux_testkit::{Host, Hosts, wait_for, wait_until};
+use serde_json::{Value, json};
+
+use crate::agtmux::{self, SOON, agtmux, configure, items, pid, start, stop, world};
+use crate::hub::{Agent, Hub, SETTINGS, on, runtime, skipped};
+
+#[test]
+fn an_agent_on_another_host_is_known_as_if_it_were_here() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let idle = hub.becomes("vm1", &agent, "idle");
+    agent.draws("dialog");
+    let asks = hub.becomes("vm1", &agent, "waiting_approval");
+    assert_eq!(asks["dialog"]["options"][0]["label"], "Yes", "{asks}");
+    assert_eq!(asks["runtime_id"], idle["runtime_id"]);
+
+    let explained = hub.agtmux(&["explain", &runtime(&asks), "--json"]).json();
+    assert!(explained.to_string().contains("screen"), "{explained}");
+    let history = hub.agtmux(&["history", &runtime(&asks), "--json"]).json();
+    let states: Vec<&Value> = items(&history).iter().map(|item| &item["state"]).collect();
+    assert!(states.contains(&&json!("idle")) && states.contains(&&json!("waiting_approval")), "{history}");
+
+    // What the agent says of itself reaches the daemon of its own host, and so the hub.
+    agent.draws("garbage");
+    let key = ["emit", "--pane", &agent.pane, "--source", "hook", "--event-type", "waiting_input", "--dedupe-key", "1"];
+    assert_eq!(on(&host, &key).code, Some(0));
+    hub.becomes("vm1", &agent, "waiting_input");
+    assert!(!hub.agtmux(&["list", "panes", "--target", "host", "--json"]).text().contains("\"vm1\""));
+    let unknown = hub.agtmux(&["list", "panes", "--target", "vm9"]);
+    assert_eq!(unknown.code, Some(5), "{}", unknown.stderr);
+}
+
+#[test]
+fn an_action_reaches_the_host_that_is_meant_and_no_other() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let hosts = [hub.host("vm1"), hub.host("vm2")];
+    let here = Agent::start(&hub.world, "work");
+    let there: Vec<Agent> = hosts.iter().map(|host| Agent::start(host.world(), "work")).collect();
+    let first = hub.becomes("vm1", &there[0], "idle");
+    let second = hub.becomes("vm2", &there[1], "idle");
+    hub.becomes("host", &here, "idle");
+
+    // The same session and agent on three hosts: nobody guesses which is meant.
+    for ambiguous in ["work", "claude"] {
+        assert_eq!(hub.send(ambiguous, "hello").json()["code"], "E_REF_AMBIGUOUS");
+    }
+    let sent = hub.send(&runtime(&first), "for the first").json();
+    assert_eq!((&sent["target"], &sent["verified"]), (&json!("vm1"), &json!("confirmed")), "{sent}");
+    let place = format!("pane:vm2/work/{}/{}", second["identity"]["window_id"].as_str().expect("one"), there[1].pane);
+    let shown = hub.post("view-output", &json!({"ref": place})).json();
+    assert!(shown["lines"].to_string().contains("earlier") && shown["tty"].is_null(), "{shown}");
+
+    there[1].draws("dialog");
+    let asks = hub.becomes("vm2", &there[1], "waiting_approval");
+    let answered = hub.post("respond", &json!({"ref": runtime(&asks), "answer": {"option": 1}})).json();
+    assert_eq!((&answered["target"], &answered["answered"]), (&json!("vm2"), &json!("1. Yes")), "{answered}");
+    let killed = hub.post("kill", &json!({"ref": runtime(&asks), "signal": "KILL"})).json();
+    assert_eq!(killed["ended"], true, "{killed}");
+
+    assert!(there[0].typed().contains("for the first"));
+    assert_eq!(here.typed(), "", "nothing was meant for this host");
+    let audit = hub.audit();
+    let done: Vec<(&Value, &Value)> =
+        audit.iter().filter(|row| row["status"] == "done").map(|row| (&row["kind"], &row["target"])).collect();
+    let kinds = [("send", "vm1"), ("view-output", "vm2"), ("respond", "vm2"), ("kill", "vm2")];
+    for (kind, target) in kinds {
+        assert!(done.contains(&(&json!(kind), &json!(target))), "{kind} on {target} in {audit:?}");
+    }
+    // The host has written it down as well.
+    assert!(on(&hosts[0], &["audit", "--json"]).text().contains("for the first"));
+}
+
+#[test]
+fn what_no_longer_holds_is_refused_on_other_hosts_too() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let idle = hub.becomes("vm1", &agent, "idle");
+    let refused = |more: Value| {
+        let mut body = json!({"ref": runtime(&idle), "text": "no"});
+        body.as_object_mut().expect("an object").extend(more.as_object().cloned().expect("an object"));
+        hub.post("send", &body).json()["code"].clone()
+    };
+    assert_eq!(refused(json!({"if_state": "running"})), "E_STATE_CHANGED");
+    assert_eq!(refused(json!({"if_runtime": "0"})), "E_RUNTIME_STALE");
+    let other = json!({"if_pane": {"server_pid": 1, "server_start": 1, "pane_pid": 1}, "force_stale": true});
+    assert_eq!(refused(other), "E_RUNTIME_STALE", "no force makes it another pane");
+    assert_eq!(agent.typed(), "");
+    // The hub believes that it lives still; its host knows better.
+    let daemon = pid(host.world());
+    assert!(agtmux_testkit::process::signal(daemon, rustix::process::Signal::STOP));
+    agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat >read"]);
+    assert!(agtmux_testkit::process::signal(daemon, rustix::process::Signal::CONT));
+    let code = hub.send(&runtime(&idle), "too late").json()["code"].clone();
+    assert!(["E_RUNTIME_STALE", "E_REF_NOT_FOUND", "E_RUNTIME_NOT_FOUND"].map(Value::from).contains(&code), "{code}");
+    wait_until("the agent's end to be known", SOON, || hub.item("vm1", &agent).is_some_and(|i| i["state"].is_null()));
+    assert!(!agent.server.run(&["capture-pane", "-p", "-t", &agent.pane]).contains("too late"));
+}
+
+#[test]
+fn the_same_session_name_is_merged_only_when_asked_for() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let (here, there) = (Agent::start(&hub.world, "work"), Agent::start(host.world(), "work"));
+    hub.becomes("host", &here, "idle");
+    hub.becomes("vm1", &there, "idle");
+    let apart = hub.agtmux(&["list", "sessions", "--json"]).json();
+    assert_eq!(items(&apart).len(), 2, "{apart}");
+    let merged = hub.agtmux(&["list", "sessions", "--group-by", "session-name", "--json"]).json();
+    let [session] = &items(&merged)[..] else { panic!("one session: {merged}") };
+    assert_eq!(session["panes"], 2, "{merged}");
+    for target in ["host", "vm1"] {
+        assert_eq!(session["by_target"][target]["panes"], 1, "{merged}");
+        assert_eq!(merged["summary"]["by_target"][target], 1, "{merged}");
+    }
+    let table = hub.agtmux(&["list", "sessions", "--group-by", "session-name"]).text();
+    assert!(table.contains("host 1 · vm1 1"), "{table}");
+}
+
+#[test]
+fn two_hubs_watch_one_host_through_its_one_daemon() {
+    if skipped() {
+        return;
+    }
+    let (first, second) = (Hub::new(), world());
+    let host = first.host("vm1");
+    configure(&second, SETTINGS);
+    let others = Hosts::of(&second);
+    others.share(&first.hosts, &host, "box");
+    let added = agtmux(&second, &["target", "add", "vm", "--ssh-target", "box", "--json"]).json();
+    assert_eq!(added["health"], "ok", "{added}");
+    let agent = Agent::start(host.world(), "work");
+    let seen = first.becomes("vm1", &agent, "idle");
+    let also = wait_for("the other hub to see it", SOON, || {
+        let listing = agtmux::list(&second);
+        items(&listing).iter().find(|item| item["state"] == "idle").cloned().ok_or(listing.to_string())
+    });
+    assert_eq!(also["identity"]["target"], "vm");
+    assert_ne!(also["runtime_id"], seen["runtime_id"], "each hub has its own name for it");
+    assert_eq!(host.world().daemons().len(), 1);
+    assert_eq!(first.send(&runtime(&seen), "from the first").json()["verified"], "confirmed");
+    assert_eq!(agtmux(&second, &["send", &runtime(&also), "--text", "from the second"]).code, Some(0));
+    let typed = agent.typed();
+    assert!(typed.contains("from the first") && typed.contains("from the second"), "{typed:?}");
+}
+
+#[test]
+fn targets_are_kept_over_restarts_and_removed_for_good() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let before = hub.becomes("vm1", &agent, "idle");
+    stop(&hub.world);
+    start(&hub.world);
+    let after = hub.becomes("vm1", &agent, "idle");
+    assert_eq!(after["runtime_id"], before["runtime_id"]);
+    // Only what is no secret is stored.
+    let database = fs::read(hub.world.state_dir().join("state.db")).expect("a database");
+    let key = fs::read(hub.world.dir().join("ssh/key")).expect("a key");
+    let line = key.split(|byte| *byte == b'\n').nth(1).expect("a key has lines");
+    assert!(!database.windows(line.len()).any(|part| part == line));
+
+    assert_eq!(hub.agtmux(&["target", "remove", "vm1"]).code, Some(2), "nobody is there to confirm it");
+    assert_eq!(hub.agtmux(&["target", "remove", "vm1", "--yes"]).code, Some(0));
+    assert_eq!(hub.items("vm1"), Vec::<Value>::new());
+    assert_eq!(hub.list()["partial"], false);
+    wait_until("the host to be left alone", SOON, || host.sshd_pids().len() == 1);
+    stop(&hub.world);
+    start(&hub.world);
+    assert_eq!(hub.target("vm1"), Value::Null);
+    // It can come back, also with another agent in the same pane.
+    agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, &host.world().stand_in("codex")]);
+    hub.watch("vm1");
+    wait_until("the other agent", SOON, || hub.items("vm1").iter().any(|item| item["agent_type"] == "codex"));
+}
+
+#[test]
+fn a_name_that_could_be_anything_else_is_refused() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let marks = ["made-by-name", "made-by-host"];
+    let touch = |mark: &str| format!("touch {}", hub.world.home().join(mark).display());
+    let (by_name, by_host) = (touch(marks[0]), touch(marks[1]));
+    for bad in [
+        &format!("-oProxyCommand={by_name}"),
+        &format!("a$({by_name})"),
+        &format!("`{by_name}`"),
+        "a;b",
+        "a b",
+        "a\nb",
+        "a'b",
+        "ä",
+        "",
+        "host",
+    ] {
+        let done = hub.agtmux(&["target", "add", "--json", "--", bad]);
+        assert_ne!(done.code, Some(0), "{bad:?}: {}", done.text());
+    }
+    for bad in [
+        &format!("-oProxyCommand={by_host}"),
+        &format!("a$({by_host})"),
+        &format!("`{by_host}`"),
+        "a;b",
+        "a\nb",
+        "a b",
+        "ä",
+    ] {
+        let done = hub.agtmux(&["target", "add", "vm1", "--ssh-target", bad]);
+        assert_eq!(done.code, Some(5), "{bad:?}: {}", done.stderr);
+        assert!(done.stderr.contains("ssh target"), "{}", done.stderr);
+    }
+    assert!(marks.iter().all(|mark| !hub.world.home().join(mark).exists()), "something was run");
+    assert_eq!(items(&hub.agtmux(&["target", "list", "--json"]).json()).len(), 1);
+}
+
+/// What answers there may be anything.
+#[test]
+fn a_hostile_host_harms_nobody_but_itself() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let here = Agent::start(&hub.world, "work");
+    hub.becomes("host", &here, "idle");
+    let mine = hub.item("host", &here).expect("it is listed");
+    let answers = [
+        ("yes", "yes hello | head -c 20000000"),
+        ("endless", "printf '{\"type\":\"hello\"'; head -c 40000000 /dev/zero | tr '\\0' x; exec cat >/dev/null"),
+        (
+            "future",
+            "printf '{\"type\":\"hello\",\"collect\":99,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n'; exec cat >/dev/null",
+        ),
+        (
+            "asks",
+            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"request\",\"id\":1,\"ask\":{\"kill\":{\"ref\":\"claude\"}}}\\n'; exec cat >/dev/null",
+        ),
+        (
+            "lies",
+            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[{\"kind\":\"server_gone\",\"server\":\"default\"},{\"kind\":\"target_outage\",\"outage\":[\"tmux_too_old\",\"\\\\u001b[31mboo\"]}]}\\n'; exec cat >/dev/null",
+        ),
+    ];
+    let hostile = |(alias, script): &(&str, &str)| {
+        let host = hub.hosts.bare(alias);
+        host.world().install("agtmux", &format!("#!/bin/sh\n{script}\n"));
+        host.world().install("tmux", "#!/bin/sh\nexit 1\n");
+        host
+    };
+    let _hosts: Vec<Host> = answers.iter().map(hostile).collect();
+    thread::scope(|scope| {
+        for (alias, _) in answers {
+            let hub = &hub;
+            scope.spawn(move || {
+                let done = hub.agtmux(&["target", "add", alias, "--json"]);
+                assert!(done.code == Some(0) || done.code == Some(1), "{alias}: {}", done.stderr);
+            });
+        }
+    });
+    let listing = hub.list();
+    assert!(!listing.to_string().contains('\u{1b}'));
+    let after = hub.item("host", &here).expect("it is listed still");
+    assert_eq!((&after["state"], &after["runtime_id"]), (&mine["state"], &mine["runtime_id"]));
+    assert_eq!(hub.send(&runtime(&mine), "still mine").json()["verified"], "confirmed");
+    let future = hub.target("future");
+    let told = format!("{} {}", future["message"], future["hint"]);
+    assert!(told.contains("99") && told.contains("install agtmux"), "{future}");
+    let daemon = pid(&hub.world);
+    let memory = agtmux_testkit::process::resident_memory(daemon).expect("it lives");
+    assert!(memory < 300 << 20, "{memory} bytes");
+}
+
+#[test]
+fn the_doctor_tells_what_a_host_has() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let _host = hub.host("vm1");
+    let checkup = hub.agtmux(&["target", "doctor", "vm1", "--json"]);
+    let found: Value = serde_json::from_slice(&checkup.stdout).expect("JSON");
+    let check = |name: &str| found["checks"].as_array().into_iter().flatten().find(|c| c["name"] == name).cloned();
+    for name in ["ssh", "tmux", "agtmux"] {
+        assert_eq!(check(name).map(|check| check["ok"].clone()), Some(json!(true)), "{name} in {found}");
+    }
+    let bare = hub.hosts.bare("vm2");
+    hub.agtmux(&["target", "add", "vm2"]);
+    let text = hub.agtmux(&["target", "doctor", "vm2"]);
+    assert_eq!(text.code, Some(1));
+    assert!(text.text().contains("NO  agtmux") && text.text().contains("run: "), "{}", text.text());
+    bare.kill();
+    let text = hub.agtmux(&["target", "doctor", "vm2"]).text();
+    assert!(text.contains("NO  ssh") && text.contains("ssh vm2 true"), "{text}");
+}
