@@ -4,11 +4,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::ShellError;
 use super::question::{self, Answer, Question, Reader};
+use crate::ssh::Group;
 
 /// What it said last is the reason why it ended.
 const LAST_WORDS: usize = 2048;
@@ -23,7 +24,7 @@ pub(super) struct Asked {
 }
 
 struct Channel {
-    child: Child,
+    group: Group,
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
@@ -37,13 +38,13 @@ pub(super) fn start(
     questions: mpsc::Receiver<Asked>,
     ended: watch::Sender<Option<ShellError>>,
 ) -> Result<(), ShellError> {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).process_group(0);
     let mut child = command.spawn().map_err(|error| ShellError::Spawn(error.to_string()))?;
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(ShellError::Spawn("it has no pipes".into()));
     };
-    let channel = Channel { child, stdin, stdout, stderr, said: Vec::new() };
+    let channel = Channel { group: Group::new(child), stdin, stdout, stderr, said: Vec::new() };
     tokio::spawn(serve(channel, questions, ended));
     Ok(())
 }
@@ -70,17 +71,15 @@ async fn serve(mut channel: Channel, mut questions: mpsc::Receiver<Asked>, ended
         }
     };
     ended.send_replace(Some(why));
-    // It is not waited for: what hangs may hang for good.
-    let _ = channel.child.start_kill();
-    let _ = tokio::time::timeout(FAREWELL, channel.child.wait()).await;
+    // It is not waited for long: what hangs may hang for good.
+    channel.group.end(FAREWELL).await;
 }
 
 impl Channel {
     async fn answer(&mut self, greeting: Vec<u8>, asked: &Asked) -> Result<Vec<Answer>, ShellError> {
         let word = uuid::Uuid::new_v4().simple().to_string();
         let script = [greeting, asked.question.script(&word)].concat();
-        let wanted = asked.question.len();
-        let (mut out, mut err) = (Reader::new(&word, wanted), Reader::new(&word, wanted));
+        let (mut out, mut err) = (asked.question.reader(&word), asked.question.reader(&word));
         self.said.clear();
         let (stdin, said) = (&mut self.stdin, &mut self.said);
         let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
@@ -128,7 +127,7 @@ impl Channel {
             }
         };
         let _ = tokio::time::timeout(LAST_WORDS_WITHIN, rest).await;
-        let status = tokio::time::timeout(LAST_WORDS_WITHIN, self.child.wait()).await;
+        let status = tokio::time::timeout(LAST_WORDS_WITHIN, self.group.child().wait()).await;
         let said = String::from_utf8_lossy(&self.said).trim().to_owned();
         ShellError::Closed(match (said.is_empty(), status) {
             (false, _) => said,
@@ -139,9 +138,8 @@ impl Channel {
 
     async fn farewell(mut self) {
         drop(self.stdin);
-        if tokio::time::timeout(FAREWELL, self.child.wait()).await.is_err() {
-            let _ = self.child.start_kill();
-            let _ = tokio::time::timeout(FAREWELL, self.child.wait()).await;
+        if tokio::time::timeout(FAREWELL, self.group.child().wait()).await.is_err() {
+            self.group.end(FAREWELL).await;
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use quote::printing;
 
 pub use hello::{HostFacts, MORE_PLACES};
 pub use quote::{command_line, quoted};
-pub use sweep::{Sweep, Swept};
+pub use sweep::{MOST_SOCKETS, Sweep, Swept};
 
 /// What the login shell of the host is asked to run: short enough for each of them to take it the same way.
 pub const REMOTE_COMMAND: &str = "exec sh";

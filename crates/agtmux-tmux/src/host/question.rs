@@ -9,9 +9,17 @@ const LARGEST_ANSWER: usize = 64 << 20;
 const END: &str = "agtmux_end";
 
 /// Command lines of a POSIX shell, run one after the other, whatever becomes of those before.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Question {
     lines: Vec<Vec<u8>>,
+    /// How many bytes the answer may have.
+    most: usize,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self::of_at_most(LARGEST_ANSWER)
+    }
 }
 
 /// What one of them printed, and how it ended.
@@ -23,6 +31,14 @@ pub(crate) struct Answer {
 }
 
 impl Question {
+    pub(crate) fn of_at_most(most: usize) -> Self {
+        Self { lines: Vec::new(), most }
+    }
+
+    pub(super) fn reader(&self, word: &str) -> Reader {
+        Reader { most: self.most, ..Reader::new(word, self.len()) }
+    }
+
     /// Adds a line, and tells which answer will be its own.
     pub(crate) fn add(&mut self, line: impl Into<Vec<u8>>) -> usize {
         self.lines.push(line.into());
@@ -68,13 +84,14 @@ pub(super) struct Reader {
     searched: usize,
     parts: Vec<(Vec<u8>, i32)>,
     read: usize,
+    most: usize,
 }
 
 impl Reader {
     /// The word is made anew for each question, so that nothing that is printed can hold it.
     pub(super) fn new(word: &str, wanted: usize) -> Self {
         let mark = format!("{word}:").into_bytes();
-        Self { mark, wanted, buffer: Vec::new(), searched: 0, parts: Vec::new(), read: 0 }
+        Self { mark, wanted, buffer: Vec::new(), searched: 0, parts: Vec::new(), read: 0, most: LARGEST_ANSWER }
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -88,8 +105,8 @@ impl Reader {
 
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), ShellError> {
         self.read += bytes.len();
-        if self.read > LARGEST_ANSWER {
-            return Err(ShellError::TooMuch(LARGEST_ANSWER >> 20));
+        if self.read > self.most {
+            return Err(ShellError::TooMuch(self.most >> 20));
         }
         self.buffer.extend_from_slice(bytes);
         while let Some((end, status, next)) = self.find() {

@@ -38,20 +38,32 @@ pub struct Swept {
 /// A host that takes longer for all of it counts as one that does not answer.
 const LONGEST: Duration = Duration::from_secs(9);
 
-/// Sockets, each ended by a NUL. What is no socket, or only leads to one, is nobody's server.
+/// No more sockets than this are asked; the next one is told as well, so that it can be said that there are more.
+pub const MOST_SOCKETS: usize = 64;
+/// Of all that a look brings.
+const LARGEST_SWEEP: usize = 16 << 20;
+
+/// Sockets, each ended by a NUL, and the usual one first. What is no socket, or only leads to one, is nobody's server.
 fn sockets_line(dir: &Path) -> Vec<u8> {
-    let dir = quoted(dir.as_os_str());
-    [
-        &b"for agtmux_s in "[..],
+    let (dir, most) = (quoted(dir.as_os_str()), MOST_SOCKETS + 1);
+    let seen = format!(
+        "[ -S \"$agtmux_s\" ] && [ ! -h \"$agtmux_s\" ] && printf '%s\\000' \"$agtmux_s\" && \
+         agtmux_n=$((agtmux_n+1)); [ $agtmux_n -lt {most} ] || break; done; :"
+    );
+    let parts: [&[u8]; 6] = [
+        b"agtmux_n=0; for agtmux_s in ",
         &dir,
-        b"/*; do [ -S \"$agtmux_s\" ] && [ ! -h \"$agtmux_s\" ] && printf '%s\\000' \"$agtmux_s\"; done; :",
-    ]
-    .concat()
+        b"/default ",
+        &dir,
+        b"/*; do [ $agtmux_n -gt 0 ] && case $agtmux_s in */default) continue;; esac; ",
+        seen.as_bytes(),
+    ];
+    parts.concat()
 }
 
 fn read_sockets(answer: &Answer) -> Vec<PathBuf> {
     let names = answer.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+    names.take(MOST_SOCKETS + 1).map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
 }
 
 impl HostShell {
@@ -62,7 +74,7 @@ impl HostShell {
 
     /// Each program gets this long; the whole question gets that for each of them, within limits.
     pub async fn sweep(&self, sweep: &Sweep, timeout: Duration) -> Result<Swept, ShellError> {
-        let (framing, mut question) = (Framing::fresh(), Question::default());
+        let (framing, mut question) = (Framing::fresh(), Question::of_at_most(LARGEST_SWEEP));
         let sockets = sweep.sockets.then(|| question.add(sockets_line(&self.facts().socket_dir)));
         let listed: Vec<usize> = sweep
             .servers
@@ -117,5 +129,31 @@ impl HostShell {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn no_more_sockets_are_told_than_are_asked_and_the_usual_one_is_first() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let told = || {
+            let line = sockets_line(dir.path());
+            let said =
+                std::process::Command::new("sh").arg("-c").arg(OsStr::from_bytes(&line)).output().expect("a shell");
+            read_sockets(&Answer { stdout: said.stdout, stderr: said.stderr, status: 0 })
+        };
+        let make = |name: &str| UnixListener::bind(dir.path().join(name)).expect("a socket");
+        std::fs::write(dir.path().join("a file"), "").expect("written");
+        assert_eq!(told(), Vec::<PathBuf>::new());
+        let _sockets = [make("a b"), make("c'd")];
+        assert_eq!(told(), [dir.path().join("a b"), dir.path().join("c'd")]);
+        let _usual = make("default");
+        assert_eq!(told(), [dir.path().join("default"), dir.path().join("a b"), dir.path().join("c'd")]);
+        let _many: Vec<UnixListener> = (0..MOST_SOCKETS * 2).map(|n| make(&n.to_string())).collect();
+        assert_eq!((told().len(), &told()[0]), (MOST_SOCKETS + 1, &dir.path().join("default")));
     }
 }

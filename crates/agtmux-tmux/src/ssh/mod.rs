@@ -1,9 +1,13 @@
 //! How the system's `ssh` is called. The user's own settings, agent, jump hosts and known hosts rule; what is said here
 //! only keeps a call from asking, hanging or forwarding anything.
 
+mod group;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+
+pub use group::Group;
 
 /// How long a connection may take until both sides speak.
 const CONNECT_SECONDS: u32 = 3;
@@ -50,6 +54,8 @@ impl Ssh {
         let mut command = tokio::process::Command::new(&self.program);
         command.args(self.words(sharing, remote.as_ref())).kill_on_drop(true);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // What it starts to jump over other hosts is ended with it.
+        command.process_group(0);
         command
     }
 

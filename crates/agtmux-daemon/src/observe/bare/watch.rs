@@ -11,7 +11,7 @@ use agtmux_api::wire::ServerHealth;
 use agtmux_core::fleet::{Observation, OutageCode};
 use agtmux_core::ids::{Generation, ServerKey, ServerName, TargetName};
 use agtmux_core::text;
-use agtmux_tmux::host::{HostShell, ShellError, Sweep, Swept};
+use agtmux_tmux::host::{HostShell, MOST_SOCKETS, ShellError, Sweep, Swept};
 use agtmux_tmux::platform::Snapshot;
 use agtmux_tmux::{MINIMUM, PulseListing, TmuxError, Version};
 use tokio::sync::mpsc;
@@ -31,6 +31,9 @@ const REST: Duration = Duration::from_secs(5);
 const PROBE: Duration = Duration::from_secs(1);
 /// A server may stumble, for instance while it is ending.
 const STUMBLES: u32 = 2;
+
+/// No more panes of one host are taken in than this.
+const MOST_PANES: usize = 5_000;
 
 /// Watches the host until its shell ends, and says why it did. Each answer is reported. Whoever lets go of this has the host
 /// forgotten; what is known of it stays as it is.
@@ -62,6 +65,8 @@ struct Host<'a> {
     compared: bool,
     /// Servers whose processes live and that are not found.
     astray: Vec<(ServerKey, Generation)>,
+    /// The first of the sockets that are too many.
+    cut: Option<ServerKey>,
 }
 
 impl<'a> Host<'a> {
@@ -79,6 +84,7 @@ impl<'a> Host<'a> {
             timeout: senses.config.tmux.command_timeout.0.max(PATIENCE),
             compared: false,
             astray: Vec::new(),
+            cut: None,
         }
     }
 
@@ -169,7 +175,8 @@ impl<'a> Host<'a> {
         began: jiff::Timestamp,
     ) -> Result<(), ShellError> {
         let all_asked = !swept.servers.is_empty() || swept.sockets.as_ref().is_some_and(Vec::is_empty);
-        if let Some(sockets) = swept.sockets {
+        if let Some(mut sockets) = swept.sockets {
+            self.cut_off(&mut sockets).await;
             self.leave(&sockets).await?;
             self.fresh = sockets.iter().filter(|socket| !self.sockets.contains(socket)).cloned().collect();
             self.sockets = sockets;
@@ -200,15 +207,39 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
+    /// A host that has more sockets than anybody needs does not get more of our time, and whoever looks is told.
+    async fn cut_off(&mut self, sockets: &mut Vec<PathBuf>) {
+        let cut = sockets.get(MOST_SOCKETS).map(|socket| self.key(socket));
+        sockets.truncate(MOST_SOCKETS);
+        if cut == self.cut {
+            return;
+        }
+        let is_met = |key: &ServerKey| self.servers.values().any(|server| server.key == *key);
+        if let Some(server) = self.cut.take().filter(|key| !is_met(key)) {
+            self.senses.engine.observe(Observation::ServerGone { server }).await;
+        }
+        let Some(server) = cut else { return };
+        self.cut = Some(server.clone());
+        let message = format!("there are more than {MOST_SOCKETS} sockets: this one and those after it are not asked");
+        let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingFailed);
+        self.senses.engine.observe(Observation::ServerOutage { server, generation, code, message }).await;
+    }
+
     async fn listed(&mut self, socket: PathBuf, listing: PulseListing) {
         let now = Instant::now();
         self.meet(&socket);
+        let has_room = self.has_room(&socket, listing.listing.rows.len());
         let Some(server) = self.servers.get_mut(&socket) else { return };
         let (generation, version) = (convert::generation(&listing.listing.server), &listing.listing.server.version);
         if !Version::parse(version).is_supported() {
             let message = format!("its tmux is {version}; agtmux needs {MINIMUM} or newer");
             server.generation.get_or_insert(generation);
             return self.outage(&socket, OutageCode::TmuxTooOld, message).await;
+        }
+        if !has_room {
+            let message = format!("this host has more than {MOST_PANES} panes; those of this server are not taken in");
+            server.generation.get_or_insert(generation);
+            return self.outage(&socket, OutageCode::ListingFailed, message).await;
         }
         let news = server.follow(listing, now);
         if news.disturbed {
@@ -225,6 +256,11 @@ impl<'a> Host<'a> {
             self.report(&socket);
             self.senses.engine.observe(Observation::Listed { server: key, generation, rows }).await;
         }
+    }
+
+    fn has_room(&self, socket: &Path, panes: usize) -> bool {
+        let others = self.servers.iter().filter(|(other, _)| *other != socket);
+        others.map(|(_, server)| server.count()).sum::<usize>() + panes <= MOST_PANES
     }
 
     fn meet(&mut self, socket: &Path) {
@@ -331,7 +367,8 @@ impl<'a> Host<'a> {
     async fn account_for_the_rest(&mut self) -> Result<(), ShellError> {
         let here: BTreeSet<&ServerKey> = self.servers.values().map(|server| &server.key).collect();
         let known = self.senses.engine.servers_of(self.target.clone()).await;
-        self.astray = known.into_iter().filter(|(key, _)| !here.contains(key)).collect();
+        self.astray =
+            known.into_iter().filter(|(key, _)| !here.contains(key) && self.cut.as_ref() != Some(key)).collect();
         if self.astray.is_empty() {
             return Ok(());
         }
