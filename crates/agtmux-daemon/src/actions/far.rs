@@ -8,6 +8,7 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Guards, SamePane};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
+use agtmux_core::state::State;
 use serde::de::DeserializeOwned;
 
 use super::perform::Scene;
@@ -58,7 +59,7 @@ impl Far {
         guards: &Guards,
         ask: &(dyn Fn(Guards) -> Ask + Sync),
     ) -> Result<T, Failure> {
-        let ask = ask(self.guards(guards)?);
+        let ask = ask(self.guards(kind, guards)?);
         let changes = kind.is_mutating();
         let answer = match changes {
             true => self.link.ask(ask, DONE_WITHIN).await,
@@ -72,8 +73,9 @@ impl Far {
         Ok(outcome.report)
     }
 
-    /// The same agent under the name that it has there, or the same pane while it is the same.
-    fn guards(&self, given: &Guards) -> Result<Guards, Failure> {
+    /// The same agent under the name that it has there, or the same pane while it is the same. What was seen here goes along:
+    /// the host knows more by now, and nobody has answered that.
+    fn guards(&self, kind: ActionKind, given: &Guards) -> Result<Guards, Failure> {
         let Located { key, generation, pane, living, .. } = &self.located;
         let place = || {
             let session = pane.placements.first()?.session_name.clone();
@@ -90,8 +92,8 @@ impl Far {
         Ok(Guards {
             r#ref: reference.ok_or_else(unknown)?,
             if_runtime: far.flatten(),
-            if_state: given.if_state,
-            if_dialog: given.if_dialog.clone(),
+            if_state: given.if_state.or_else(|| self.seen_state(kind, given)),
+            if_dialog: given.if_dialog.clone().or(self.meant_dialog(kind, given)?),
             if_pane: Some(SamePane {
                 server_pid: generation.pid,
                 server_start: generation.start_time,
@@ -101,6 +103,33 @@ impl Far {
             client: Some("hub".into()),
             ..Guards::default()
         })
+    }
+
+    /// The state that somebody acts on who has looked, or who answers something that is known by its state only.
+    fn seen_state(&self, kind: ActionKind, given: &Guards) -> Option<State> {
+        let living = self.located.living.as_ref()?;
+        let looked = given.snapshot_id.is_some();
+        let known_by_state = kind == ActionKind::Respond && living.dialog.is_none();
+        Some(living.record.state).filter(|_| looked || known_by_state)
+    }
+
+    /// What an answer is an answer to.
+    fn meant_dialog(&self, kind: ActionKind, given: &Guards) -> Result<Option<String>, Failure> {
+        let living = self.located.living.as_ref().filter(|_| kind == ActionKind::Respond);
+        let Some(living) = living else { return Ok(None) };
+        let dialog = living.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+        if given.force_stale || given.if_dialog.is_some() {
+            return Ok(dialog);
+        }
+        if !matches!(living.record.state, State::WaitingApproval | State::WaitingInput) {
+            let message = format!("it asks nothing: {}", living.record.state);
+            return Err(Failure::precondition(message, "agtmux list panes --needs-action"));
+        }
+        if given.snapshot_id.is_some() && dialog.is_none() {
+            let message = "it asked nothing that could be read when it was seen; nothing was typed";
+            return Err(Failure::refused(guards::changed(message.into())));
+        }
+        Ok(dialog)
     }
 
     fn failure(&self, error: LinkError, changes: bool) -> Failure {

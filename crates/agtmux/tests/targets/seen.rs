@@ -3,7 +3,8 @@
 use std::fs;
 use std::thread;
 
-use agtmux_testkit::{Host, Hosts, wait_for, wait_until};
+use agtmux_testkit::{Host, Hosts, process, wait_for, wait_until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::agtmux::{self, SOON, agtmux, configure, items, pid, start, stop, world};
@@ -103,13 +104,44 @@ fn what_no_longer_holds_is_refused_on_other_hosts_too() {
     assert_eq!(agent.typed(), "");
     // The hub believes that it lives still; its host knows better.
     let daemon = pid(host.world());
-    assert!(agtmux_testkit::process::signal(daemon, rustix::process::Signal::STOP));
+    assert!(process::signal(daemon, Signal::STOP));
     agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat >read"]);
-    assert!(agtmux_testkit::process::signal(daemon, rustix::process::Signal::CONT));
+    assert!(process::signal(daemon, Signal::CONT));
     let code = hub.send(&runtime(&idle), "too late").json()["code"].clone();
     assert!(["E_RUNTIME_STALE", "E_REF_NOT_FOUND", "E_RUNTIME_NOT_FOUND"].map(Value::from).contains(&code), "{code}");
     wait_until("the agent's end to be known", SOON, || hub.item("vm1", &agent).is_some_and(|i| i["state"].is_null()));
     assert!(!agent.server.run(&["capture-pane", "-p", "-t", &agent.pane]).contains("too late"));
+}
+
+/// Between what is seen and what is there lies the way to the host.
+#[test]
+fn an_answer_is_for_the_question_that_was_seen() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    agent.draws("dialog");
+    let asks = hub.becomes("vm1", &agent, "waiting_approval");
+    let known_there = |subject: &str| {
+        wait_until("the question to be known there", SOON, || {
+            on(&host, &["list", "panes", "--json"]).text().contains(subject)
+        });
+    };
+    let is_ssh = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word.ends_with(b"/ssh"));
+    let ssh = process::children(pid(&hub.world)).into_iter().find(is_ssh).expect("an ssh of ours");
+    assert!(process::signal(ssh, Signal::STOP));
+    agent.draws("other");
+    known_there("everything");
+    thread::scope(|scope| {
+        let answer = scope.spawn(|| hub.post("respond", &json!({"ref": runtime(&asks), "answer": "approve"})).json());
+        wait_until("the answer to be on its way", SOON, || hub.audit().iter().any(|row| row["status"] == "begun"));
+        assert!(process::signal(ssh, Signal::CONT));
+        let answer = answer.join().expect("an answer");
+        assert_eq!(answer["code"], "E_STATE_CHANGED", "{answer}");
+    });
+    assert_eq!(agent.typed(), "", "nobody has seen what it asks now");
 }
 
 #[test]
@@ -287,7 +319,7 @@ fn a_hostile_host_harms_nobody_but_itself() {
     let told = format!("{} {}", future["message"], future["hint"]);
     assert!(told.contains("99") && told.contains("install agtmux"), "{future}");
     let daemon = pid(&hub.world);
-    let memory = agtmux_testkit::process::resident_memory(daemon).expect("it lives");
+    let memory = process::resident_memory(daemon).expect("it lives");
     assert!(memory < 300 << 20, "{memory} bytes");
 }
 
