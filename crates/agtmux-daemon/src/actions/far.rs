@@ -153,13 +153,24 @@ impl Far {
                 let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
                 Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
             }
-            LinkError::Refused(error) => {
-                let typed = error.message.starts_with("something was typed");
-                let done_something = changes
-                    && (typed || matches!(error.code, ErrorCode::SendFailed | ErrorCode::Timeout | ErrorCode::Unknown));
-                let message = format!("on {target}: {}", error.message);
-                Failure { error: ApiError { message, ..error }, done_something }
-            }
+            LinkError::Refused(error) => self.refused(&error, changes),
         }
+    }
+
+    /// What to run next is ours to say: a host could have anything run here.
+    fn refused(&self, error: &ApiError, changes: bool) -> Failure {
+        let (target, pane) = (&self.located.key.server.target, self.located.key.pane);
+        // Nobody there knows how far it came.
+        let unknown = changes && error.code == ErrorCode::Internal;
+        let done_something = changes && (error.done_something || unknown);
+        let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
+        let hint = match error.code {
+            _ if done_something => format!("look before you do it again: agtmux view-output {pane}"),
+            ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
+            ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
+            _ => format!("look again: agtmux list panes --target {target}"),
+        };
+        let message = format!("on {target}: {}", foreign::message(&error.message));
+        Failure { error: ApiError::new(code, message).with_hint(hint), done_something }
     }
 }

@@ -88,7 +88,7 @@ impl Supervisor {
 
     /// One connection, from its beginning to its end.
     async fn converse(&mut self) -> End {
-        let (mut channel, hello) = match Channel::open(&self.ssh).await {
+        let (mut channel, hello) = match Channel::open(&self.ssh, self.clock).await {
             Ok(opened) => opened,
             Err(end) => return end,
         };

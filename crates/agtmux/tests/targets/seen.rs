@@ -334,7 +334,7 @@ say '{"type":"hello","collect":1,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%
 say '{"type":"batch","full":true,"evidence":[{"kind":"listed","server":"default","generation":{"pid":7,"start_time":7},
 "rows":[{"session":"$0","session_name":"s'"$copies"'","window":"@0","window_index":0,"window_name":"w'"$copies"'","pane":"%0",
 "pane_index":0,"pid":8,"tty":"'"$copies"'","dead":null,"title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
-while say '{"type":"beat"}'; do sleep 1; done &
+while say '{"type":"beat","now":"2026-01-01T00:00:00Z"}'; do sleep 1; done &
 beats=$!
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
@@ -372,6 +372,7 @@ fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
         let said = hub.agtmux(args);
         let text = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
         assert!(!text.replace("\u{1b}[0m", "").contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text:?}");
+        assert!(!text.contains("curl"), "{args:?}: {text:?}");
     }
     let shown = hub.agtmux(&["view-output", "%0"]).text();
     assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
