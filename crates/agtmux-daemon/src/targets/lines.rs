@@ -66,14 +66,13 @@ mod tests {
         assert_eq!(lines.next().await, Ok(None));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn half_a_line_is_a_sign_of_life() {
         let (mut there, here) = tokio::io::duplex(64);
         let mut lines = Lines::new(here);
         let began = lines.heard_at();
-        tokio::time::advance(std::time::Duration::from_secs(5)).await;
         there.write_all(b"half").await.expect("written");
-        let waited = tokio::time::timeout(std::time::Duration::from_secs(1), lines.next()).await;
+        let waited = tokio::time::timeout(std::time::Duration::from_millis(10), lines.next()).await;
         assert!(waited.is_err() && lines.heard_at() > began);
     }
 

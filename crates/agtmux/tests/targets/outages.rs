@@ -150,6 +150,22 @@ fn a_tmux_server_that_is_restarted_there_is_another_one() {
     assert_eq!(hub.items("vm1").len(), 1);
 }
 
+#[test]
+fn a_tmux_server_that_hangs_there_is_known_again_when_it_goes_on() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let before = hub.becomes("vm1", &agent, "idle");
+    let tmux = agent.server.run(&["display-message", "-p", "#{pid}"]).trim().parse().expect("a pid");
+    assert!(process::signal(tmux, Signal::STOP));
+    wait_for_trouble(&hub, "vm1");
+    assert!(process::signal(tmux, Signal::CONT));
+    wait_until_healed(&hub, "vm1", &agent, &before);
+}
+
 /// Its daemon is the one that watches: without it another is started by the next connection.
 #[test]
 fn a_daemon_that_is_restarted_there_is_found_again() {
