@@ -78,6 +78,9 @@ impl Supervisor {
         if !matches!(end.fault, Fault::NothingThere | Fault::Mismatch) {
             return Some(end);
         }
+        // Nobody listens there any more.
+        self.link.open(None);
+        self.link.change(|status| status.connected &= status.evidence != EvidenceKind::Native);
         // Without an agtmux that understands us its tmux can still be asked.
         match self.watch_by_shell(&end).await? {
             // What can be mended is told.

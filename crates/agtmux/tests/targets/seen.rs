@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use agtmux_testkit::{Host, Hosts, process, wait_for, wait_until};
+use agtmux_testkit::{Host, HostOptions, Hosts, process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -376,6 +376,48 @@ fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
     }
     let shown = hub.agtmux(&["view-output", "%0"]).text();
     assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
+}
+
+/// A shell may write a title without ending the line, and much else.
+#[test]
+fn a_login_that_greets_is_no_hindrance() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let shell = hub.world.dir().join("greets");
+    hub.world.install("greets", "#!/bin/sh\nprintf 'Welcome!\\nYou have mail.\\n\\033]0;me@vm1\\007'\nexec /bin/sh \"$@\"\n");
+    fs::rename(hub.world.bin().join("greets"), &shell).expect("moved");
+    let agtmux = Some(env!("CARGO_BIN_EXE_agtmux").into());
+    let host = hub.hosts.start("vm1", HostOptions { agtmux, shell: Some(shell), ..HostOptions::default() });
+    configure(host.world(), SETTINGS);
+    hub.watch("vm1");
+    assert_eq!(hub.target("vm1")["evidence"], "native");
+}
+
+#[test]
+fn a_better_way_is_tried_when_asked_for_and_a_worse_one_when_needed() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.hosts.bare("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let connect = || hub.agtmux(&["target", "connect", "vm1", "--json"]).json();
+    hub.agtmux(&["target", "add", "vm1"]);
+    assert_eq!(hub.target("vm1")["evidence"], "screen");
+    hub.becomes("vm1", &agent, "idle");
+    // One that speaks for a while and then cannot be understood any more.
+    let babbles = "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\
+                   \"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[]}\\n'; \
+                   while ! [ -e \"$HOME/babble\" ]; do printf '{\"type\":\"beat\",\"now\":\"2026-01-01T00:00:00Z\"}\\n'; \
+                   sleep 0.1; done; echo babble; exec cat >/dev/null";
+    host.world().install("agtmux", &format!("#!/bin/sh\n{babbles}\n"));
+    let better = connect();
+    assert_eq!(better["evidence"], "native", "it was told before it was tried: {better}");
+    fs::write(host.world().home().join("babble"), "").expect("written");
+    wait_until("its screens to be read again", SOON, || hub.target("vm1")["evidence"] == "screen");
+    hub.becomes("vm1", &agent, "idle");
 }
 
 #[test]
