@@ -2,6 +2,7 @@
 //! everyone who watches.
 
 mod adapters;
+mod bounds;
 mod collect;
 mod explain;
 mod far;
@@ -13,7 +14,7 @@ mod switches;
 mod tests;
 mod waiting;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agtmux_agents::{Registry, UserManifests};
@@ -164,6 +165,8 @@ pub(crate) struct Engine {
     homes: BTreeMap<RuntimeId, PaneKey>,
     /// What runtimes of other hosts are called there.
     far: BTreeMap<RuntimeId, String>,
+    /// Hosts that tell of more than is kept.
+    overfull: BTreeSet<TargetName>,
     collectors: BTreeMap<u64, Collector>,
     last_collector: u64,
     moved_out: MovedOut,
@@ -216,6 +219,7 @@ impl Engine {
             states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
             homes: BTreeMap::new(),
             far: BTreeMap::new(),
+            overfull: BTreeSet::new(),
             collectors: BTreeMap::new(),
             last_collector: 0,
             moved_out: MovedOut::default(),

@@ -134,9 +134,9 @@ impl Supervisor {
 
     fn connected(&mut self, hello: &HostHello) {
         let health = self.health.succeeded();
-        tracing::info!(target = %self.target, version = hello.version, "connected");
-        let (now, behind) = (self.clock.now(), self.ahead);
         let version: String = hello.version.chars().take(32).collect();
+        tracing::info!(target = %self.target, version, "connected");
+        let (now, behind) = (self.clock.now(), self.ahead);
         self.link.change(|status| {
             status.health = health;
             status.connected = true;

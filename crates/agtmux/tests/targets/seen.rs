@@ -386,7 +386,10 @@ fn a_login_that_greets_is_no_hindrance() {
     }
     let hub = Hub::new();
     let shell = hub.world.dir().join("greets");
-    hub.world.install("greets", "#!/bin/sh\nprintf 'Welcome!\\nYou have mail.\\n\\033]0;me@vm1\\007'\nexec /bin/sh \"$@\"\n");
+    hub.world.install(
+        "greets",
+        "#!/bin/sh\nprintf 'Welcome!\\nYou have mail.\\n\\033]0;me@vm1\\007'\nexec /bin/sh \"$@\"\n",
+    );
     fs::rename(hub.world.bin().join("greets"), &shell).expect("moved");
     let agtmux = Some(env!("CARGO_BIN_EXE_agtmux").into());
     let host = hub.hosts.start("vm1", HostOptions { agtmux, shell: Some(shell), ..HostOptions::default() });
