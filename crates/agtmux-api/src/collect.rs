@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::wire::{AttachAction, KillAction, OutputAction, RespondAction, ResumeAction, SendAction};
+use crate::wire::{AttachAction, Guards, KillAction, OutputAction, RespondAction, ResumeAction, SendAction};
 
 /// Changes when a hub would misread an older host, or the other way round.
 pub const COLLECT_VERSION: u32 = 1;
@@ -32,7 +32,10 @@ pub enum FromHost {
     Hello(HostHello),
     Batch(Batch),
     /// It is still there.
-    Beat,
+    Beat {
+        /// What its clock shows.
+        now: Timestamp,
+    },
     Reply(Reply),
 }
 
@@ -111,6 +114,17 @@ impl Ask {
             Self::ViewOutput(action) => ("/v1/actions/view-output", serde_json::to_vec(action)),
             Self::Kill(action) => ("/v1/actions/kill", serde_json::to_vec(action)),
             Self::Resume(action) => ("/v1/actions/resume", serde_json::to_vec(action)),
+        }
+    }
+
+    /// Under which conditions it is done, where it changes something.
+    pub fn conditions_of_change(&mut self) -> Option<&mut Guards> {
+        match self {
+            Self::Send(action) => Some(&mut action.guards),
+            Self::Respond(action) => Some(&mut action.guards),
+            Self::Kill(action) => Some(&mut action.guards),
+            Self::Resume(action) => Some(&mut action.guards),
+            Self::Attach(_) | Self::ViewOutput(_) => None,
         }
     }
 }

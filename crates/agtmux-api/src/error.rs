@@ -11,6 +11,13 @@ pub struct ApiError {
     pub code: ErrorCode,
     pub message: String,
     pub hint: Option<String>,
+    /// Something was typed or signalled before it failed, or may have been.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub done_something: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -106,7 +113,7 @@ pub enum ErrorCode {
 
 impl ApiError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        Self { code, message: message.into(), hint: None, done_something: false }
     }
 
     pub fn with_hint(self, hint: impl Into<String>) -> Self {

@@ -8,10 +8,11 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Guards, SamePane};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
+use agtmux_core::state::State;
 use serde::de::DeserializeOwned;
 
 use super::perform::Scene;
-use super::{Actions, Failure, guards};
+use super::{Actions, Failure, foreign, guards};
 use crate::engine::Located;
 use crate::targets::{Link, LinkError};
 
@@ -58,13 +59,14 @@ impl Far {
         guards: &Guards,
         ask: &(dyn Fn(Guards) -> Ask + Sync),
     ) -> Result<T, Failure> {
-        let ask = ask(self.guards(guards)?);
+        let ask = ask(self.guards(kind, guards)?);
         let changes = kind.is_mutating();
         let answer = match changes {
             true => self.link.ask(ask, DONE_WITHIN).await,
             false => self.link.read(ask, READ_WITHIN).await,
         };
-        let value = answer.map_err(|error| self.failure(error, changes))?;
+        let mut value = answer.map_err(|error| self.failure(error, changes))?;
+        foreign::report(&mut value);
         let outcome: ActionOutcome<T> = serde_json::from_value(value).map_err(|error| {
             let why = format!("its answer cannot be read: {error}");
             self.failure(LinkError::Lost(why), changes)
@@ -72,8 +74,9 @@ impl Far {
         Ok(outcome.report)
     }
 
-    /// The same agent under the name that it has there, or the same pane while it is the same.
-    fn guards(&self, given: &Guards) -> Result<Guards, Failure> {
+    /// The same agent under the name that it has there, or the same pane while it is the same. What was seen here goes along:
+    /// the host knows more by now, and nobody has answered that.
+    fn guards(&self, kind: ActionKind, given: &Guards) -> Result<Guards, Failure> {
         let Located { key, generation, pane, living, .. } = &self.located;
         let place = || {
             let session = pane.placements.first()?.session_name.clone();
@@ -90,8 +93,8 @@ impl Far {
         Ok(Guards {
             r#ref: reference.ok_or_else(unknown)?,
             if_runtime: far.flatten(),
-            if_state: given.if_state,
-            if_dialog: given.if_dialog.clone(),
+            if_state: given.if_state.or_else(|| self.seen_state(kind, given)),
+            if_dialog: given.if_dialog.clone().or(self.meant_dialog(kind, given)?),
             if_pane: Some(SamePane {
                 server_pid: generation.pid,
                 server_start: generation.start_time,
@@ -101,6 +104,33 @@ impl Far {
             client: Some("hub".into()),
             ..Guards::default()
         })
+    }
+
+    /// The state that somebody acts on who has looked, or who answers something that is known by its state only.
+    fn seen_state(&self, kind: ActionKind, given: &Guards) -> Option<State> {
+        let living = self.located.living.as_ref()?;
+        let looked = given.snapshot_id.is_some();
+        let known_by_state = kind == ActionKind::Respond && living.dialog.is_none();
+        Some(living.record.state).filter(|_| looked || known_by_state)
+    }
+
+    /// What an answer is an answer to.
+    fn meant_dialog(&self, kind: ActionKind, given: &Guards) -> Result<Option<String>, Failure> {
+        let living = self.located.living.as_ref().filter(|_| kind == ActionKind::Respond);
+        let Some(living) = living else { return Ok(None) };
+        let dialog = living.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
+        if given.force_stale || given.if_dialog.is_some() {
+            return Ok(dialog);
+        }
+        if !matches!(living.record.state, State::WaitingApproval | State::WaitingInput) {
+            let message = format!("it asks nothing: {}", living.record.state);
+            return Err(Failure::precondition(message, "agtmux list panes --needs-action"));
+        }
+        if given.snapshot_id.is_some() && dialog.is_none() {
+            let message = "it asked nothing that could be read when it was seen; nothing was typed";
+            return Err(Failure::refused(guards::changed(message.into())));
+        }
+        Ok(dialog)
     }
 
     fn failure(&self, error: LinkError, changes: bool) -> Failure {
@@ -123,13 +153,24 @@ impl Far {
                 let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
                 Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
             }
-            LinkError::Refused(error) => {
-                let typed = error.message.starts_with("something was typed");
-                let done_something = changes
-                    && (typed || matches!(error.code, ErrorCode::SendFailed | ErrorCode::Timeout | ErrorCode::Unknown));
-                let message = format!("on {target}: {}", error.message);
-                Failure { error: ApiError { message, ..error }, done_something }
-            }
+            LinkError::Refused(error) => self.refused(&error, changes),
         }
+    }
+
+    /// What to run next is ours to say: a host could have anything run here.
+    fn refused(&self, error: &ApiError, changes: bool) -> Failure {
+        let (target, pane) = (&self.located.key.server.target, self.located.key.pane);
+        // Nobody there knows how far it came.
+        let unknown = changes && error.code == ErrorCode::Internal;
+        let done_something = changes && (error.done_something || unknown);
+        let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
+        let hint = match error.code {
+            _ if done_something => format!("look before you do it again: agtmux view-output {pane}"),
+            ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
+            ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
+            _ => format!("look again: agtmux list panes --target {target}"),
+        };
+        let message = format!("on {target}: {}", foreign::message(&error.message));
+        Failure { error: ApiError::new(code, message).with_hint(hint), done_something }
     }
 }

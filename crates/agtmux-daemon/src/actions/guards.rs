@@ -62,6 +62,15 @@ pub(super) fn check(
     if kind.is_mutating() { trusted(located, kind) } else { Ok(()) }
 }
 
+/// Whoever asked has been told by then that nobody knows what came of it.
+pub(super) fn in_time(guards: &Guards, now: Timestamp) -> Result<(), ApiError> {
+    if guards.not_after.is_none_or(|until| now <= until) {
+        return Ok(());
+    }
+    let error = ApiError::new(ErrorCode::Timeout, "nothing was done: it came too late");
+    Err(error.with_hint("look, then ask again"))
+}
+
 fn same_place(seen: &SnapshotRow, located: &Located) -> Result<(), ApiError> {
     let was = (&seen.server, seen.generation, seen.pane, seen.epoch, seen.pane_pid);
     let (key, pane) = (&located.key, &located.pane);

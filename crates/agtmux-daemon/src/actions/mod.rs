@@ -6,6 +6,7 @@ mod audit;
 mod caller;
 mod failure;
 mod far;
+mod foreign;
 mod guards;
 mod kill;
 mod locks;

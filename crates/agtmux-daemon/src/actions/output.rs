@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::far::Stage;
 use super::perform::{Request, content};
-use super::{Actions, Asker, Failure, Scene, guards, snapshots};
+use super::{Actions, Asker, Failure, Scene, foreign, guards, snapshots};
 use crate::engine::{Located, refusal};
 
 /// More than this is no look at a pane any more.
@@ -50,7 +50,7 @@ impl Actions {
             return Err(self.turn_down(request, error.with_hint("ask for fewer lines")).await);
         }
         let done = self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await?;
-        Ok(elsewhere(done))
+        Ok(elsewhere(done, &action))
     }
 
     /// The same pane once more, for whoever follows it: that is not another action.
@@ -67,7 +67,7 @@ impl Actions {
             Stage::There(far) => far.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
         };
         let report = report.map_err(|failure| failure.error)?;
-        Ok(elsewhere(ActionOutcome {
+        let done = ActionOutcome {
             schema_version: SCHEMA_VERSION,
             action_id: Uuid::now_v7().simple().to_string(),
             snapshot_id: snapshot.snapshot_id,
@@ -78,7 +78,8 @@ impl Actions {
             latency_ms: 0,
             repeated: false,
             report,
-        }))
+        };
+        Ok(elsewhere(done, action))
     }
 
     pub(crate) async fn attach(
@@ -147,12 +148,13 @@ fn far_health(located: &Located, connected: bool) -> PaneHealth {
     }
 }
 
-/// A terminal of another host is none that could be watched here.
-fn elsewhere(mut done: ActionOutcome<Output>) -> ActionOutcome<Output> {
-    if done.target != TargetName::LOCAL {
-        done.report.tty = None;
+/// What another host shows is no cleaner than that host wants it to be.
+fn elsewhere(done: ActionOutcome<Output>, action: &OutputAction) -> ActionOutcome<Output> {
+    if done.target == TargetName::LOCAL {
+        return done;
     }
-    done
+    let most = action.lines.unwrap_or(MOST_LINES).min(MOST_LINES) as usize;
+    ActionOutcome { report: foreign::shown(done.report, most, action.ansi), ..done }
 }
 
 async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Output, Failure> {

@@ -239,6 +239,7 @@ impl Actions {
         record: &mut ActionRecord,
     ) -> Result<(Stage<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
         let Request { kind, guards, .. } = request;
+        guards::in_time(guards, self.0.clock.now())?;
         if kind.is_mutating() && !self.config().actions.allow_from_agents {
             self.refuse_agents(&request.asker, *kind).await?;
         }
@@ -360,7 +361,7 @@ impl Actions {
                 record.status = if done { ActionStatus::Failed } else { ActionStatus::Refused };
                 record.code = Some(failure.error.code);
                 record.message = Some(audit::harmless(&failure.error.message.chars().take(1000).collect::<String>()));
-                Err(failure.error)
+                Err(ApiError { done_something: done, ..failure.error })
             }
         };
         if let Err(error) = self.write(&record, &request.content, None).await {
@@ -390,7 +391,7 @@ impl Actions {
 pub(super) fn content(kind: ActionKind, action: &impl Serialize) -> String {
     let mut value = serde_json::to_value(action).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        for name in ["snapshot_id", "nonce", "client"] {
+        for name in ["snapshot_id", "nonce", "client", "not_after"] {
             fields.remove(name);
         }
     }

@@ -7,6 +7,7 @@ use agtmux_api::collect::{Batch, Evidence, Known};
 use agtmux_core::fleet::{PaneKey, Placement, Server};
 use agtmux_core::ids::{Generation, PaneId, ServerKey};
 use agtmux_core::runtime::RuntimeId;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 use super::{Engine, EngineHandle, Input, Step};
@@ -22,7 +23,14 @@ pub(super) struct Collector {
     waiting: Option<oneshot::Sender<Batch>>,
 }
 
-type Places = (Generation, BTreeMap<PaneId, BTreeSet<Placement>>);
+/// A server as a hub was told of it.
+#[derive(Debug, PartialEq, Eq)]
+struct Places {
+    generation: Generation,
+    panes: BTreeMap<PaneId, BTreeSet<Placement>>,
+    /// It did not answer. Only a whole listing says that it does again.
+    out: bool,
+}
 
 /// What a hub does not know yet.
 #[derive(Debug, Default)]
@@ -44,27 +52,40 @@ impl News {
 pub(crate) struct Collecting {
     id: u64,
     engine: EngineHandle,
+    /// What was asked for and has not come yet.
+    asked: Option<oneshot::Receiver<Batch>>,
 }
 
 impl Collecting {
-    /// What is new: everything at first, then what has changed. Waits until there is something.
+    /// What is new: everything at first, then what has changed. Waits until there is something. May be dropped and called
+    /// again: nothing is lost.
     pub(crate) async fn next(&mut self) -> Option<Batch> {
-        let id = self.id;
-        self.engine.ask(|reply| Input::Gather(id, reply)).await
+        if self.asked.is_none() {
+            let place = self.engine.inputs.reserve().await.ok()?;
+            let (reply, answer) = oneshot::channel();
+            place.send(Input::Gather(self.id, reply));
+            self.asked = Some(answer);
+        }
+        let batch = self.asked.as_mut()?.await;
+        self.asked = None;
+        batch.ok()
     }
 }
 
 impl Drop for Collecting {
     fn drop(&mut self) {
-        // One that cannot be told now is forgotten when it has not come back for the next news.
-        let _ = self.engine.inputs.try_send(Input::Leave(self.id));
+        let Err(TrySendError::Full(leave)) = self.engine.inputs.try_send(Input::Leave(self.id)) else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let inputs = self.engine.inputs.clone();
+            runtime.spawn(async move { inputs.send(leave).await });
+        }
     }
 }
 
 impl EngineHandle {
     pub(crate) async fn collect(&self) -> Option<Collecting> {
         let id = self.ask(Input::Collect).await?;
-        Some(Collecting { id, engine: self.clone() })
+        Some(Collecting { id, engine: self.clone(), asked: None })
     }
 }
 
@@ -86,7 +107,6 @@ impl Engine {
         if self.collectors.is_empty() {
             return;
         }
-        self.collectors.retain(|_, collector| collector.waiting.as_ref().is_none_or(|reply| !reply.is_closed()));
         for (id, mut collector) in std::mem::take(&mut self.collectors) {
             let (delta, news) = (&step.delta, &mut collector.news);
             let here = |server: &&ServerKey| server.target.is_local();
@@ -151,10 +171,15 @@ impl Engine {
             return;
         };
         let generation = server.generation;
-        let places = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
-        let same = told.get(key) == Some(&(generation, places));
+        let panes = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
+        let places = Places { generation, panes, out: server.outage.is_some() };
+        let before = told.get(key);
+        // One that falls silent is told of apart from its panes, which stay as they are.
+        let same = before.is_some_and(|before| {
+            (before.generation, &before.panes) == (generation, &places.panes) && (!before.out || places.out)
+        });
         let is_news = |id: &PaneId| news.panes.contains(&PaneKey { server: key.clone(), pane: *id });
-        let known = told.get(key).filter(|(before, _)| *before == generation).map(|(_, panes)| panes.keys().copied());
+        let known = before.filter(|before| before.generation == generation).map(|before| before.panes.keys().copied());
         let known: BTreeSet<PaneId> = known.into_iter().flatten().collect();
         let different = server.panes.iter().filter(|(id, _)| is_news(id) || !known.contains(id));
         let panes: Vec<_> = different.clone().map(|(id, pane)| pane.sighting(*id)).collect();
@@ -166,9 +191,8 @@ impl Engine {
         } else {
             let rows = server.panes.iter().flat_map(|(id, pane)| pane.rows(*id)).collect();
             evidence.push(Evidence::Listed { server: name.clone(), generation, rows });
-            let places = server.panes.iter().map(|(id, pane)| (*id, pane.placements.clone())).collect();
-            told.insert(key.clone(), (generation, places));
         }
+        told.insert(key.clone(), places);
         if !panes.is_empty() {
             evidence.push(Evidence::Processes { server: name, generation, panes });
         }

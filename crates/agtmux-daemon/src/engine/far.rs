@@ -18,9 +18,10 @@ use super::{Engine, EngineHandle, Input, Step};
 
 /// Longer texts are cut: nobody reads them to the end.
 const LONGEST_TEXT: usize = 4096;
-/// More than anybody has.
-const MOST_PANES: usize = 20_000;
-const MOST_OPTIONS: usize = 64;
+/// There may be thousands of these.
+const LONGEST_NAME: usize = 1024;
+const LONGEST_LABEL: usize = 256;
+const MOST_OPTIONS: usize = 32;
 
 /// What came from a host.
 #[derive(Debug)]
@@ -47,11 +48,15 @@ impl Engine {
     pub(super) fn receive(&mut self, received: Received, step: &mut Step) {
         let Received { target, batch, ahead } = received;
         let mut told: BTreeSet<ServerName> = BTreeSet::new();
+        if batch.full {
+            self.overfull.remove(&target);
+        }
         for evidence in batch.evidence {
             match evidence {
                 Evidence::Known(known) => self.recall_far(&target, *known, ahead, step),
                 evidence => {
                     told.extend(server_of(&evidence).cloned());
+                    let Some(evidence) = self.fitting(&target, evidence) else { continue };
                     if let Some(observation) = observation(&target, evidence) {
                         self.observe(observation, step);
                     }
@@ -65,6 +70,7 @@ impl Engine {
                 self.observe(Observation::ServerGone { server }, step);
             }
         }
+        self.tell_overfull(&target, step);
     }
 
     fn recall_far(&mut self, target: &TargetName, known: Known, ahead: SignedDuration, step: &mut Step) {
@@ -108,7 +114,7 @@ impl Engine {
     }
 }
 
-fn server_of(evidence: &Evidence) -> Option<&ServerName> {
+pub(super) fn server_of(evidence: &Evidence) -> Option<&ServerName> {
     match evidence {
         Evidence::Listed { server, .. }
         | Evidence::Reread { server, .. }
@@ -121,18 +127,18 @@ fn server_of(evidence: &Evidence) -> Option<&ServerName> {
 /// None for what no host has.
 fn observation(target: &TargetName, evidence: Evidence) -> Option<Observation> {
     let key = |server: ServerName| ServerKey { target: target.clone(), server };
-    if server_of(&evidence).is_some_and(|server| server.as_str().len() > LONGEST_TEXT) {
+    if server_of(&evidence).is_some_and(|server| server.as_str().len() > LONGEST_NAME) {
         return None;
     }
     Some(match evidence {
         Evidence::Listed { server, generation, rows } => {
-            Observation::Listed { server: key(server), generation, rows: bounded(rows)? }
+            Observation::Listed { server: key(server), generation, rows: rows.into_iter().map(row).collect() }
         }
         Evidence::Reread { server, generation, rows } => {
-            Observation::Reread { server: key(server), generation, rows: bounded(rows)? }
+            Observation::Reread { server: key(server), generation, rows: rows.into_iter().map(row).collect() }
         }
         Evidence::Processes { server, generation, panes } => {
-            let panes = panes.into_iter().take(MOST_PANES).map(sighting).collect();
+            let panes = panes.into_iter().map(sighting).collect();
             Observation::Processes { server: key(server), generation, panes }
         }
         Evidence::ServerGone { server } => Observation::ServerGone { server: key(server) },
@@ -147,25 +153,20 @@ fn observation(target: &TargetName, evidence: Evidence) -> Option<Observation> {
     })
 }
 
-fn bounded(rows: Vec<PaneRow>) -> Option<Vec<PaneRow>> {
-    // Half a listing would be taken for the whole.
-    (rows.len() <= MOST_PANES).then(|| rows.into_iter().map(row).collect())
-}
-
 fn row(row: PaneRow) -> PaneRow {
     PaneRow {
-        session_name: cut(row.session_name),
-        window_name: cut(row.window_name),
-        title: cut(row.title),
-        tty: cut(row.tty),
+        session_name: name(row.session_name),
+        window_name: name(row.window_name),
+        title: name(row.title),
+        tty: name(row.tty),
         ..row
     }
 }
 
 fn sighting(mut sighting: ProcessSighting) -> ProcessSighting {
     if let Some(foreground) = &mut sighting.foreground {
-        foreground.command = cut(std::mem::take(&mut foreground.command));
-        foreground.cwd = foreground.cwd.take().map(cut);
+        foreground.command = name(std::mem::take(&mut foreground.command));
+        foreground.cwd = foreground.cwd.take().map(name);
     }
     let plain = |agent: &AgentSighting| is_name(agent.agent_type.as_str());
     sighting.agent = sighting.agent.filter(plain);
@@ -175,19 +176,30 @@ fn sighting(mut sighting: ProcessSighting) -> ProcessSighting {
 fn clean(statement: &mut Statement) {
     let harmless = |text: &mut String| *text = redact::text(&cut(std::mem::take(text))).into_owned();
     harmless(&mut statement.excerpt);
-    statement.rule.name = cut(std::mem::take(&mut statement.rule.name));
-    statement.order.event_id = cut(std::mem::take(&mut statement.order.event_id));
+    statement.rule.name = name(std::mem::take(&mut statement.rule.name));
+    statement.order.event_id = name(std::mem::take(&mut statement.order.event_id));
     if let Some(dialog) = &mut statement.dialog {
         harmless(&mut dialog.question);
         dialog.subject.iter_mut().for_each(harmless);
         dialog.options.truncate(MOST_OPTIONS);
-        dialog.options.iter_mut().for_each(|option| harmless(&mut option.label));
-        dialog.fingerprint = cut(std::mem::take(&mut dialog.fingerprint));
+        for option in &mut dialog.options {
+            harmless(&mut option.label);
+            option.label.truncate(option.label.floor_char_boundary(LONGEST_LABEL));
+        }
+        dialog.fingerprint = name(std::mem::take(&mut dialog.fingerprint));
     }
 }
 
-fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+fn cut(text: String) -> String {
+    to_length(text, LONGEST_TEXT)
+}
+
+fn name(text: String) -> String {
+    to_length(text, LONGEST_NAME)
+}
+
+fn to_length(mut text: String, longest: usize) -> String {
+    text.truncate(text.floor_char_boundary(longest));
     text
 }
 

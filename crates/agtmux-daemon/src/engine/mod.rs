@@ -2,6 +2,7 @@
 //! everyone who watches.
 
 mod adapters;
+mod bounds;
 mod collect;
 mod explain;
 mod far;
@@ -190,6 +191,8 @@ pub(crate) struct Engine {
     homes: BTreeMap<RuntimeId, PaneKey>,
     /// What runtimes of other hosts are called there.
     far: BTreeMap<RuntimeId, String>,
+    /// Hosts that tell of more than is kept.
+    overfull: BTreeSet<TargetName>,
     collectors: BTreeMap<u64, Collector>,
     last_collector: u64,
     moved_out: MovedOut,
@@ -246,6 +249,7 @@ impl Engine {
             states: remembered.states.unwrap_or_else(|| StateEngine::new(completed_for)),
             homes: BTreeMap::new(),
             far: BTreeMap::new(),
+            overfull: BTreeSet::new(),
             collectors: BTreeMap::new(),
             last_collector: 0,
             moved_out: MovedOut::default(),

@@ -1,6 +1,8 @@
 //! The engine with a real store and no tmux: observations and events in, lists and receipts out.
 
 mod adapters;
+mod bounded;
+mod collected;
 mod ended;
 mod faults;
 mod purge;

@@ -22,7 +22,7 @@ use crate::actions::Asker;
 const LARGEST_BODY: usize = 5 << 20;
 
 /// A key that is not known may be a guard with a typing error: it must not be left out.
-const GUARDS: [&str; 11] = [
+const GUARDS: [&str; 12] = [
     "ref",
     "snapshot_id",
     "nonce",
@@ -31,6 +31,7 @@ const GUARDS: [&str; 11] = [
     "if_updated_within_ms",
     "if_dialog",
     "if_pane",
+    "not_after",
     "force_stale",
     "request_ref",
     "client",

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::Context;
 use super::query::Refusal;
-use crate::actions::Asker;
+use crate::actions::{Actions, Asker};
 use crate::engine::Collecting;
 
 /// Lines of JSON: who we are, all there is, then what changes. Only by the socket: a browser has no use for it.
@@ -32,7 +32,8 @@ pub(super) async fn get_evidence(
         return Err(ApiError::new(ErrorCode::Internal, "the daemon is stopping").into());
     };
     let hello = FromHost::Hello(hello(&context));
-    let teller = Teller { first: Some(hello), collecting, stopping: context.stopping.clone() };
+    let (actions, stopping) = (context.actions.clone(), context.stopping.clone());
+    let teller = Teller { first: Some(hello), collecting, actions, stopping };
     let lines = stream::unfold(teller, |mut teller| async move {
         let line = teller.next().await?;
         Some((Ok::<_, Infallible>(line), teller))
@@ -53,6 +54,8 @@ fn hello(context: &Context) -> HostHello {
 struct Teller {
     first: Option<FromHost>,
     collecting: Collecting,
+    /// They have the clock by which requests are too late.
+    actions: Actions,
     stopping: watch::Receiver<bool>,
 }
 
@@ -64,7 +67,7 @@ impl Teller {
             None => tokio::select! {
                 batch = self.collecting.next() => FromHost::Batch(batch?),
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(BEAT) => FromHost::Beat,
+                () = tokio::time::sleep(BEAT) => FromHost::Beat { now: self.actions.now() },
             },
         };
         let mut bytes = serde_json::to_vec(&line).ok()?;

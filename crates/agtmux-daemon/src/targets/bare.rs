@@ -33,19 +33,23 @@ impl Supervisor {
             let _ = tell.send(());
         });
         tokio::pin!(watch);
+        let mut is_first = true;
         loop {
             tokio::select! {
                 why = &mut watch => return Some(end(&why)),
-                Some(()) = answers.recv() => self.answered(ahead, because).await,
+                Some(()) = answers.recv() => {
+                    self.answered(ahead, because, std::mem::take(&mut is_first)).await;
+                }
                 () = link.nudged() => return None,
             }
         }
     }
 
-    async fn answered(&mut self, ahead: i64, because: &End) {
+    /// The first answer of a connection is told in any case: somebody may wait for what comes of it.
+    async fn answered(&mut self, ahead: i64, because: &End, is_first: bool) {
         let health = self.health.succeeded();
         let status = self.link.status();
-        if status.connected && status.health == health {
+        if status.connected && status.health == health && !is_first {
             return;
         }
         let (target, host, now) = (self.target.clone(), self.ssh.destination().to_owned(), self.clock.now());

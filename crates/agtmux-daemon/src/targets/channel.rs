@@ -10,6 +10,7 @@ use agtmux_api::collect::{Answer, Batch, COLLECT_VERSION, FromHost, FromHub, Hos
 use agtmux_core::sanitize;
 use agtmux_core::target::Fault;
 use agtmux_tmux::ssh::{Sharing, Ssh};
+use jiff::{SignedDuration, Timestamp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
@@ -17,6 +18,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::lines::Lines;
 use super::link::Asked;
+use crate::clock::Clock;
 
 /// Runs agtmux where login shells, and those that read no settings, would find it. One word to every shell: it has no
 /// quotes but those around it.
@@ -27,8 +29,10 @@ const COLLECT: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bi
 const HELLO_WITHIN: Duration = Duration::from_secs(9);
 /// A host that beats every three seconds and says nothing for so long is not there.
 const SILENT_AFTER: Duration = Duration::from_secs(7);
-/// A line that cannot be written by then is stuck.
+/// A line that cannot be written by then is stuck, or so much later if it is long.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
+/// What a slow link carries in a second.
+const BYTES_A_SECOND: usize = 32 << 10;
 /// Shells greet people. More than this is no greeting.
 const MOST_GREETING: usize = 64 << 10;
 const MOST_COMPLAINT: u64 = 8 << 10;
@@ -66,13 +70,14 @@ pub(super) struct Channel {
     complaint: tokio::task::JoinHandle<String>,
     pending: HashMap<u64, oneshot::Sender<Answer>>,
     last_id: u64,
-    /// Whoever asks it something does not make it younger.
-    heard_at: Instant,
+    clock: Clock,
+    /// How much the clock there is ahead of ours, by what came last. What was long on its way makes it less, never more.
+    ahead: SignedDuration,
 }
 
 impl Channel {
     /// Returns when the host has said who it is.
-    pub(super) async fn open(ssh: &Ssh) -> Result<(Self, HostHello), End> {
+    pub(super) async fn open(ssh: &Ssh, clock: Clock) -> Result<(Self, HostHello), End> {
         // Whoever may listen on it is not ours, or is stuck.
         ssh.forget_connection();
         let mut command = ssh.command(Sharing::Shared, COLLECT);
@@ -89,7 +94,8 @@ impl Channel {
             String::from_utf8_lossy(&said).into_owned()
         });
         let (lines, pending) = (Lines::new(output), HashMap::new());
-        let mut channel = Self { child, input, lines, complaint, pending, last_id: 0, heard_at: Instant::now() };
+        let ahead = SignedDuration::ZERO;
+        let mut channel = Self { child, input, lines, complaint, pending, last_id: 0, clock, ahead };
         let deadline = Instant::now() + HELLO_WITHIN;
         match timeout_at(deadline, channel.greet()).await {
             Ok(Ok(hello)) => Ok((channel, hello)),
@@ -110,7 +116,10 @@ impl Channel {
                 Err(error) => return Err(End::new(Fault::Cut, error)),
             };
             match serde_json::from_slice(&line) {
-                Ok(FromHost::Hello(hello)) => return understood(hello),
+                Ok(FromHost::Hello(hello)) => {
+                    self.ahead = hello.now.duration_since(self.clock.now());
+                    return understood(hello);
+                }
                 _ => greeted += line.len() + 1,
             }
             if greeted > MOST_GREETING {
@@ -121,15 +130,20 @@ impl Channel {
 
     /// What the host says next, or why it does not.
     pub(super) async fn hear(&mut self) -> Result<Said, End> {
-        let line = match timeout_at(self.heard_at + SILENT_AFTER, self.lines.next()).await {
-            Ok(Ok(Some(line))) => line,
-            Ok(Ok(None)) => return Err(self.ended().await),
-            Ok(Err(error)) => return Err(End::new(Fault::Cut, error)),
-            Err(_) => {
-                return Err(End::new(Fault::Silent, format!("it has said nothing for {} s", SILENT_AFTER.as_secs())));
+        let line = loop {
+            // Half a line is a sign of life too: on a slow link a whole one takes its time.
+            let silent_at = self.lines.heard_at() + SILENT_AFTER;
+            match timeout_at(silent_at, self.lines.next()).await {
+                Ok(Ok(Some(line))) => break line,
+                Ok(Ok(None)) => return Err(self.ended().await),
+                Ok(Err(error)) => return Err(End::new(Fault::Cut, error)),
+                Err(_) if self.lines.heard_at() + SILENT_AFTER > silent_at => {}
+                Err(_) => {
+                    let message = format!("it has said nothing for {} s", SILENT_AFTER.as_secs());
+                    return Err(End::new(Fault::Silent, message));
+                }
             }
         };
-        self.heard_at = Instant::now();
         match serde_json::from_slice(&line) {
             Ok(FromHost::Batch(batch)) => Ok(Said::Batch(batch)),
             Ok(FromHost::Reply(reply)) => {
@@ -138,7 +152,10 @@ impl Channel {
                 }
                 Ok(Said::Nothing)
             }
-            Ok(FromHost::Beat) => Ok(Said::Nothing),
+            Ok(FromHost::Beat { now }) => {
+                self.ahead = now.duration_since(self.clock.now());
+                Ok(Said::Nothing)
+            }
             Ok(FromHost::Hello(_)) | Err(_) => {
                 Err(End::new(Fault::Mismatch, "it said something that this agtmux does not understand"))
             }
@@ -154,7 +171,20 @@ impl Channel {
         self.last_id += 1;
         self.pending.insert(self.last_id, asked.reply);
         asked.sent.store(true, Ordering::SeqCst);
-        self.write(&FromHub::Request { id: self.last_id, ask: Box::new(asked.ask) }).await
+        let mut ask = asked.ask;
+        let size = serde_json::to_vec(&ask).map_or(0, |bytes| bytes.len());
+        let not_after = self.given_up_at(size);
+        if let Some(guards) = ask.conditions_of_change() {
+            guards.not_after = not_after;
+        }
+        self.write(&FromHub::Request { id: self.last_id, ask: Box::new(ask) }).await
+    }
+
+    /// When this connection is given up if nothing comes any more, by the clock there. What comes there later is not to be
+    /// done: whoever asked has been told that it may not have been.
+    fn given_up_at(&self, size: usize) -> Option<Timestamp> {
+        let left = (self.lines.heard_at() + SILENT_AFTER + on_its_way(size)).saturating_duration_since(Instant::now());
+        self.clock.now().checked_add(self.ahead).ok()?.checked_add(left).ok()
     }
 
     async fn write(&mut self, line: &FromHub) -> Result<(), End> {
@@ -164,7 +194,7 @@ impl Channel {
             self.input.write_all(&bytes).await?;
             self.input.flush().await
         };
-        match timeout(WRITTEN_WITHIN, written).await {
+        match timeout(WRITTEN_WITHIN + on_its_way(bytes.len()), written).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(End::new(Fault::Cut, error.to_string())),
             Err(_) => Err(End::new(Fault::Silent, "it takes nothing any more")),
@@ -178,6 +208,10 @@ impl Channel {
         let said = timeout(soon, &mut self.complaint).await.ok().and_then(Result::ok).unwrap_or_default();
         judge(status, &said)
     }
+}
+
+fn on_its_way(bytes: usize) -> Duration {
+    Duration::from_secs((bytes / BYTES_A_SECOND) as u64)
 }
 
 fn understood(hello: HostHello) -> Result<HostHello, End> {

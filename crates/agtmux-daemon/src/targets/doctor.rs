@@ -1,5 +1,6 @@
 //! What a host has, what that means, and what to run.
 
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use agtmux_api::error::ApiError;
@@ -12,11 +13,15 @@ use agtmux_core::target::SshTarget;
 use agtmux_tmux::host::MORE_PLACES;
 use agtmux_tmux::ssh::Sharing;
 use agtmux_tmux::{MINIMUM, Version};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
 
 use super::Targets;
 
 /// A login by an older machine, and a look at a few programs.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(12);
+/// Far more than the question brings.
+const MOST_SAID: u64 = 64 << 10;
 /// A clock that is further off than this is worth a word.
 const CLOCK_OFF_MS: i64 = 5_000;
 
@@ -48,8 +53,8 @@ impl Targets {
     /// By a login of its own: what is tried is what a person would get.
     async fn look(&self, target: &TargetName, destination: &SshTarget, agents: &[String]) -> (Check, Option<Found>) {
         let agents: Vec<&str> = agents.iter().map(String::as_str).filter(|name| is_name(name)).collect();
-        let mut command = self.ssh(target, destination).command(Sharing::Alone, question(&agents));
-        let answer = tokio::time::timeout(ANSWERED_WITHIN, command.output()).await;
+        let command = self.ssh(target, destination).command(Sharing::Alone, question(&agents));
+        let answer = tokio::time::timeout(ANSWERED_WITHIN, said(command)).await;
         let by_hand = Some(format!("ssh {destination} true   (it has to work without a question)"));
         let fails = |found: String| {
             let means = "agtmux cannot look at this host".into();
@@ -71,6 +76,22 @@ impl Targets {
             }
         }
     }
+}
+
+/// What it prints, as far as anybody would read it. Who prints more is cut off.
+async fn said(mut command: Command) -> std::io::Result<Output> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = tokio::join!(beginning(out), beginning(err));
+    Ok(Output { status: child.wait().await?, stdout, stderr })
+}
+
+async fn beginning(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut said = Vec::new();
+    if let Some(stream) = stream {
+        let _ = stream.take(MOST_SAID).read_to_end(&mut said).await;
+    }
+    said
 }
 
 /// No quotes but those around it: it is the same to every shell.
@@ -161,6 +182,14 @@ fn clock(ahead_ms: i64) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn who_says_too_much_is_cut_off() {
+        let mut endless = Command::new("yes");
+        endless.kill_on_drop(true);
+        let output = said(endless).await.expect("it ran");
+        assert_eq!(output.stdout.len() as u64, MOST_SAID);
+    }
 
     #[test]
     fn what_a_host_says_is_read_and_cleaned() {

@@ -3,6 +3,7 @@
 use agtmux_api::collect::LONGEST_LINE;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
 
 /// What is read at once.
 const CHUNK: usize = 64 << 10;
@@ -13,11 +14,17 @@ pub(super) struct Lines<R> {
     buffer: BytesMut,
     /// There is no end of a line before this.
     searched: usize,
+    /// When anything came last.
+    heard_at: Instant,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(super) fn new(from: R) -> Self {
-        Self { from, buffer: BytesMut::new(), searched: 0 }
+        Self { from, buffer: BytesMut::new(), searched: 0, heard_at: Instant::now() }
+    }
+
+    pub(super) fn heard_at(&self) -> Instant {
+        self.heard_at
     }
 
     /// The next line without its end, or none after the last. May be dropped and called again: nothing is lost.
@@ -38,7 +45,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             match self.from.read_buf(&mut self.buffer).await {
                 // Half a line at the end is no line.
                 Ok(0) => return Ok(None),
-                Ok(_) => {}
+                Ok(_) => self.heard_at = Instant::now(),
                 Err(error) => return Err(error.to_string()),
             }
         }
@@ -48,6 +55,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::AsyncWriteExt;
 
     #[tokio::test]
     async fn lines_come_one_by_one_and_half_a_line_is_none() {
@@ -56,6 +64,16 @@ mod tests {
         assert_eq!(lines.next().await, Ok(Some(Bytes::new())));
         assert_eq!(lines.next().await, Ok(Some(Bytes::from_static(b"two"))));
         assert_eq!(lines.next().await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn half_a_line_is_a_sign_of_life() {
+        let (mut there, here) = tokio::io::duplex(64);
+        let mut lines = Lines::new(here);
+        let began = lines.heard_at();
+        there.write_all(b"half").await.expect("written");
+        let waited = tokio::time::timeout(std::time::Duration::from_millis(10), lines.next()).await;
+        assert!(waited.is_err() && lines.heard_at() > began);
     }
 
     #[tokio::test]

@@ -95,6 +95,12 @@ impl Link {
         let _ = status.wait_for(|status| status.connected || status.tries > before).await;
     }
 
+    /// Returns when an attempt after the first `before` ones has come to something, also where it was connected all the while.
+    pub(super) async fn tried_again(&self, before: u64) {
+        let mut status = self.0.status.subscribe();
+        let _ = status.wait_for(|status| status.tries > before).await;
+    }
+
     pub(super) async fn connected(&self) {
         let mut status = self.0.status.subscribe();
         let _ = status.wait_for(|status| status.connected).await;

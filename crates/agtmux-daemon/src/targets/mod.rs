@@ -30,8 +30,6 @@ use crate::store::{Change, Store};
 pub(crate) use link::{Link, LinkError};
 use supervisor::Supervisor;
 
-/// How long the start waits for hosts that answer at once. A slower one is shown when it comes.
-const FIRST_ANSWERS: Duration = Duration::from_millis(1500);
 /// How long somebody who asks for a connection waits to be told what came of it.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
 /// More than anybody has.
@@ -69,7 +67,7 @@ pub(crate) struct Means {
 }
 
 impl Targets {
-    /// Begins to keep in touch with every host that was stored.
+    /// Begins to keep in touch with every host that was stored. Each is shown as it was known until it answers.
     pub(crate) async fn start(
         means: Means,
         stored: Vec<Target>,
@@ -94,19 +92,8 @@ impl Targets {
             targets.0.engine.observe(Observation::TargetLost { target: target.name.clone(), message }).await;
             targets.keep(target);
         }
-        targets.first_answers().await;
+        targets.0.engine.settle().await;
         targets
-    }
-
-    async fn first_answers(&self) {
-        let links: Vec<Link> = self.kept().values().map(|kept| kept.link.clone()).collect();
-        let all = async {
-            for link in links {
-                link.tried(0).await;
-            }
-        };
-        let _ = tokio::time::timeout(FIRST_ANSWERS, all).await;
-        self.0.engine.settle().await;
     }
 
     fn keep(&self, target: Target) {
@@ -210,7 +197,7 @@ impl Targets {
         }
         let name = TargetName::of_other(&new.name).map_err(bad)?;
         let ssh: SshTarget = new.ssh_target.as_deref().unwrap_or(&new.name).parse().map_err(bad)?;
-        let _turn = self.0.changing.lock().await;
+        let turn = self.0.changing.lock().await;
         if self.is_known(name.as_str()) {
             let error = ApiError::new(ErrorCode::TargetExists, format!("there is a target '{name}' already"));
             return Err(error.with_hint(format!("agtmux target remove {name}   (then add it again)")));
@@ -222,7 +209,10 @@ impl Targets {
         let target = Target { name: name.clone(), ssh };
         self.write(Change::PutSshTarget(target.clone())).await?;
         self.keep(target);
-        self.tried(name.as_str(), 0).await
+        // Others need not wait for this one to answer.
+        drop(turn);
+        let (_, _, link) = self.find(name.as_str())?;
+        self.after(name.as_str(), link.tried(0)).await
     }
 
     /// Tries at once, and tells what came of it.
@@ -231,16 +221,17 @@ impl Targets {
             return Ok(self.local());
         }
         let (_, _, link) = self.find(name)?;
-        let tries = link.status().tries;
+        let before = link.status().tries;
         if link.nudge() {
-            return self.tried(name, tries).await;
+            return self.after(name, link.tried_again(before)).await;
         }
-        self.tried(name, 0).await
+        self.after(name, link.tried(0)).await
     }
 
-    async fn tried(&self, name: &str, before: u64) -> Result<TargetItem, ApiError> {
+    /// How it fares then, or after a time in which somebody can be asked to wait.
+    async fn after(&self, name: &str, tried: impl Future<Output = ()>) -> Result<TargetItem, ApiError> {
+        let _ = tokio::time::timeout(CONNECTED_WITHIN, tried).await;
         let (name, ssh, link) = self.find(name)?;
-        let _ = tokio::time::timeout(CONNECTED_WITHIN, link.tried(before)).await;
         self.0.engine.settle().await;
         Ok(self.item(&name, &ssh, &link))
     }

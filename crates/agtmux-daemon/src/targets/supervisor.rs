@@ -78,6 +78,9 @@ impl Supervisor {
         if !matches!(end.fault, Fault::NothingThere | Fault::Mismatch) {
             return Some(end);
         }
+        // Nobody listens there any more.
+        self.link.open(None);
+        self.link.change(|status| status.connected &= status.evidence != EvidenceKind::Native);
         // Without an agtmux that understands us its tmux can still be asked.
         match self.watch_by_shell(&end).await? {
             // What can be mended is told.
@@ -88,7 +91,7 @@ impl Supervisor {
 
     /// One connection, from its beginning to its end.
     async fn converse(&mut self) -> End {
-        let (mut channel, hello) = match Channel::open(&self.ssh).await {
+        let (mut channel, hello) = match Channel::open(&self.ssh, self.clock).await {
             Ok(opened) => opened,
             Err(end) => return end,
         };
@@ -131,9 +134,9 @@ impl Supervisor {
 
     fn connected(&mut self, hello: &HostHello) {
         let health = self.health.succeeded();
-        tracing::info!(target = %self.target, version = hello.version, "connected");
-        let (now, behind) = (self.clock.now(), self.ahead);
         let version: String = hello.version.chars().take(32).collect();
+        tracing::info!(target = %self.target, version, "connected");
+        let (now, behind) = (self.clock.now(), self.ahead);
         self.link.change(|status| {
             status.health = health;
             status.connected = true;

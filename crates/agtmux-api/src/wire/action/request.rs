@@ -34,6 +34,10 @@ pub struct Guards {
     /// Only while the pane is that one, whatever else is forced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_pane: Option<SamePane>,
+    /// Only if it comes before this moment, by the clock of the daemon that it comes to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub not_after: Option<Timestamp>,
     /// Go on although the state is unknown or has changed. It is noted in the audit log. A pane that is another one is refused
     /// all the same.
     #[serde(skip_serializing_if = "is_false")]

@@ -80,7 +80,7 @@ impl From<ApiError> for Fault {
             ErrorCode::SubprocessFailed => (StatusCode::BAD_GATEWAY, "subprocess_failed"),
             _ => (StatusCode::BAD_GATEWAY, "unknown"),
         };
-        let ApiError { code, message, hint } = error;
+        let ApiError { code, message, hint, .. } = error;
         let error = BridgeError { status: "error".into(), error_type: error_type.into(), code, message, hint };
         Self { status, error }
     }
