@@ -68,11 +68,16 @@ impl Tasks {
         let Some(seen) = seen else { return Ok(()) };
         let look = self.list_look(&left, Some(seen.clone())).await;
         let keeper = Keeper { owner: seen.keeper.owner.clone(), project: seen.keeper.project.clone() };
+        // A user may have split the window of a task, or made one beside it.
+        let live: Vec<String> =
+            seen.panes.iter().filter(|pane| !pane.dead).map(|pane| pane.window_name.clone()).collect();
         let found = FoundSession {
             name: left.session.as_str(),
             keeper: &keeper,
             keeper_lives: self.keeper_lives(&seen),
+            attached: seen.attached,
             tasks: &look.tasks,
+            live: &live,
         };
         match found.fate(asking, asking_session) {
             Fate::Left => {}

@@ -9,6 +9,8 @@ pub struct TaskSession {
     pub session: u32,
     pub name: String,
     pub keeper: SlotKeeper,
+    /// Somebody looks at it.
+    pub attached: bool,
     /// In tmux's order: windows by index, the panes of each by theirs.
     pub panes: Vec<SlotPane>,
 }
@@ -38,7 +40,7 @@ pub struct SlotPane {
 
 const PANE: char = 'p';
 
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "#{pid}",
     "#{start_time}",
     "#{session_id}",
@@ -49,6 +51,7 @@ const FIELDS: [&str; 18] = [
     "#{pane_dead_status}",
     "#{pane_dead_signal}",
     "#{window_bell_flag}",
+    "#{session_attached}",
     "#{session_name}",
     "#{window_name}",
     "#{pane_current_command}",
@@ -87,11 +90,11 @@ pub(super) fn sessions(framing: &Framing, answer: &[u8]) -> Vec<TaskSession> {
 
 fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
     let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, session_name, rest @ ..] = &texts[..]
+    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, attached, rest @ ..] = &texts[..]
     else {
         return None;
     };
-    let [window_name, current_command, title, owner, project, process, run, command, cwd, bells] = rest else {
+    let [session_name, window_name, current_command, title, owner, project, process, run, command, cwd, bells] = rest else {
         return None;
     };
     let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
@@ -103,6 +106,7 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         session: id(session, '$')?,
         name: session_name.clone(),
         keeper,
+        attached: attached != "0",
         panes: Vec::new(),
     };
     let pane = SlotPane {
@@ -130,7 +134,7 @@ mod tests {
     use super::*;
 
     fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
-        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "pi-x-1"];
+        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "pi-x-1"];
         all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3"]);
         all
     }
@@ -146,7 +150,7 @@ mod tests {
         let pane = &sessions[0].panes[0];
         assert_eq!((pane.dead, pane.dead_status, pane.dead_signal, pane.bells), (true, Some(7), None, 3));
         assert_eq!((pane.window_name.as_str(), pane.task_command.as_deref()), ("a\n%9 b", Some("make\nall")));
-        assert_eq!(sessions[0].keeper.owner, "1000:a");
+        assert_eq!((sessions[0].keeper.owner.as_str(), sessions[0].attached), ("1000:a", false));
     }
 
     #[test]
