@@ -120,12 +120,7 @@ mod tests {
         found(name, of, keeper_lives, tasks).fate(&keeper("me", "/w/foo"), &here)
     }
 
-    fn found<'a>(
-        name: &'a str,
-        of: &'a Keeper,
-        keeper_lives: Option<bool>,
-        tasks: &'a [TaskLook],
-    ) -> FoundSession<'a> {
+    fn found<'a>(name: &'a str, of: &'a Keeper, keeper_lives: Option<bool>, tasks: &'a [TaskLook]) -> FoundSession<'a> {
         FoundSession { name, keeper: of, keeper_lives, attached: false, tasks, live: &[] }
     }
 

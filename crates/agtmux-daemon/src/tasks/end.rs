@@ -31,7 +31,7 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
-        let (session, slot) = self.find(&tmux, &place, &action.task).await?;
+        let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let window = WindowId(slot.window);
         if action.window {
             self.take_away(&place, Ending::Stopped { window, by_user: true }).await;
@@ -43,7 +43,7 @@ impl Tasks {
         if !slot.dead {
             self.strike(&slot).await;
         }
-        let (_, slot) = self.find(&tmux, &place, &action.task).await?;
+        let (_, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         Ok(ended(&place, vec![ended_task(&slot)]))
     }
 

@@ -68,11 +68,10 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
-        let (session, slot) = self.find(&tmux, &place, &action.task).await?;
+        let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
         let (Some(command), Some(cwd)) = (slot.task_command.clone(), slot.task_cwd.clone()) else {
-            let message = format!("'{task}' was not started by agtmux, so it cannot be started again");
-            return Err(ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND'"));
+            return Err(not_a_task(task.as_str()));
         };
         let what = What { task: &task, command: &command, cwd: &cwd, keeper: &self.keeper_process(asker) };
         self.launch(&tmux, &place, &session, &slot, &what).await
@@ -82,40 +81,42 @@ impl Tasks {
         self.0.turns.take(format!("{} {}", place.socket, place.session)).await
     }
 
-    /// The window of a task, by its name or its id, in a session that is ours.
+    /// The window of a task, by its name or its id, in a session that is ours. To be read only: where no task of ours has that
+    /// name it may be a window that a user has made.
     pub(super) async fn find(
         &self,
         tmux: &TmuxServer,
         place: &Place,
         task: &str,
     ) -> Result<(TaskSession, SlotPane), ApiError> {
-        let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-        let session = session.ok_or_else(|| no_session(place))?;
-        if !self.is_ours(&session.keeper) {
-            return Err(not_ours(place));
-        }
-        let slot = self.slot_of(place, &session, task).await.ok_or_else(|| {
-            ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
-                .with_hint("agtmux task list")
-        })?;
+        let session = self.our_session(tmux, place).await?;
+        let slot = slot_of(&session, task).or_else(|| session.panes.iter().find(|pane| is_meant(pane, task)));
+        let slot = slot.ok_or_else(|| no_task(place, task))?.clone();
         Ok((session, slot))
     }
 
-    /// The pane that counts in the window of this name or id.
-    async fn slot_of(&self, place: &Place, session: &TaskSession, task: &str) -> Option<SlotPane> {
-        let by_id = task.parse::<WindowId>().ok();
-        let named = session.panes.iter().find(|pane| by_id.is_none() && pane.window_name == task);
-        let first = named.or_else(|| session.panes.iter().find(|pane| Some(WindowId(pane.window)) == by_id))?;
-        let launched = {
-            let mut book = self.0.book.lock().await;
-            book.session(place).run_in(WindowId(first.window)).map(|run| run.row.pane)
+    /// The same, for whoever does something to it: what a user has made beside our tasks is not touched.
+    pub(super) async fn find_ours(
+        &self,
+        tmux: &TmuxServer,
+        place: &Place,
+        task: &str,
+    ) -> Result<(TaskSession, SlotPane), ApiError> {
+        let session = self.our_session(tmux, place).await?;
+        let Some(slot) = slot_of(&session, task).cloned() else {
+            let is_there = session.panes.iter().any(|pane| is_meant(pane, task));
+            return Err(if is_there { not_a_task(task) } else { no_task(place, task) });
         };
-        let in_window = || session.panes.iter().filter(|pane| pane.window == first.window);
-        let launched = in_window().find(|pane| Some(PaneId(pane.pane)) == launched);
-        launched.or_else(|| in_window().next()).cloned()
+        Ok((session, slot))
     }
 
-    /// A window for it: the one that has its name, or a new one.
+    async fn our_session(&self, tmux: &TmuxServer, place: &Place) -> Result<TaskSession, ApiError> {
+        let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let session = session.ok_or_else(|| no_session(place))?;
+        if self.is_ours(&session.keeper) { Ok(session) } else { Err(not_ours(place)) }
+    }
+
+    /// A pane for it: the one in which it ran before, or that of a new window.
     async fn slot(
         &self,
         tmux: &TmuxServer,
@@ -125,15 +126,21 @@ impl Tasks {
     ) -> Result<(TaskSession, SlotPane), ApiError> {
         let name = place.session.as_str();
         let failed = |error| tmux_failed(&error);
-        match tmux.task_session(name).await.map_err(failed)? {
-            None => tmux.make_task_session(name, task.as_str(), keeper).await.map_err(failed)?,
+        let made = match tmux.task_session(name).await.map_err(failed)? {
+            None => {
+                tmux.make_task_session(name, task.as_str(), keeper).await.map_err(failed)?;
+                return self.find_ours(tmux, place, task.as_str()).await;
+            }
             Some(session) if !self.is_ours(&session.keeper) => return Err(not_ours(place)),
-            Some(session) => match self.slot_of(place, &session, task.as_str()).await {
+            Some(session) => match slot_of(&session, task.as_str()).cloned() {
                 Some(slot) => return Ok((session, slot)),
                 None => tmux.make_task_window(name, task.as_str()).await.map_err(failed)?,
             },
-        }
-        self.find(tmux, place, task.as_str()).await
+        };
+        let session = self.our_session(tmux, place).await?;
+        let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
+        let slot = slot.ok_or_else(|| no_task(place, task.as_str()))?;
+        Ok((session, slot))
     }
 
     async fn launch(
@@ -266,6 +273,33 @@ impl Tasks {
         let found = self.0.actions.keeper_of(asker);
         found.and_then(|pid| Some(format!("{pid}.{}", processes.start_time(pid)?))).unwrap_or_default()
     }
+}
+
+fn is_meant(pane: &SlotPane, task: &str) -> bool {
+    match task.parse::<WindowId>() {
+        Ok(window) => WindowId(pane.window) == window,
+        Err(_) => pane.window_name == task,
+    }
+}
+
+/// The pane of a task, in the window of this name or id: the one that we have marked. A user may have windows of that name, too,
+/// and panes beside ours.
+fn slot_of<'a>(session: &'a TaskSession, task: &str) -> Option<&'a SlotPane> {
+    let meant = || session.panes.iter().filter(|pane| is_meant(pane, task));
+    let is_alone = |pane: &SlotPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;
+    // Made for a task that was not started, or by a helper that marks no panes.
+    let unmarked = |pane: &&SlotPane| pane.waits || pane.run.is_none() && pane.task_command.is_some();
+    meant().find(|pane| pane.marked).or_else(|| meant().find(|pane| unmarked(pane) && is_alone(pane)))
+}
+
+fn no_task(place: &Place, task: &str) -> ApiError {
+    ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
+        .with_hint("agtmux task list")
+}
+
+fn not_a_task(task: &str) -> ApiError {
+    let message = format!("'{task}' was not started by agtmux, so it is left as it is");
+    ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND' starts a task")
 }
 
 fn checked(run: &TaskRun) -> Result<TaskName, ApiError> {

@@ -174,7 +174,8 @@ fn exit_of(pane: &SlotPane) -> Exit {
 /// The pane that a task was launched in, if it is still there; else the first.
 fn primary<'a>(panes: &[&'a SlotPane], session: &Session) -> Option<&'a SlotPane> {
     let window = panes.first()?.window;
-    let launched = session.run_in(WindowId(window)).map(|run| run.row.pane);
+    let marked = || panes.iter().find(|pane| pane.marked).map(|pane| PaneId(pane.pane));
+    let launched = session.run_in(WindowId(window)).map(|run| run.row.pane).or_else(marked);
     let looks: Vec<PaneLook> = panes
         .iter()
         .map(|pane| PaneLook { pane_id: PaneId(pane.pane), dead: pane.dead, exit: exit_of(pane) })

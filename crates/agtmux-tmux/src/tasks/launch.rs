@@ -1,7 +1,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
 use crate::command::{Command, Framing};
 use crate::tap::{shell, unexpanded};
 
@@ -40,6 +40,7 @@ pub struct Launched {
 }
 
 const DONE: char = 'd';
+const MADE: char = 'm';
 
 pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec<Command> {
     let new = Command::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
@@ -56,9 +57,15 @@ pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec
     ]
 }
 
-pub(super) fn new_window(session: &str, task: &str) -> Command {
+pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Command {
     let new = Command::new("new-window").arg("-d").arg("-t").arg(format!("={session}:")).arg("-n").arg(task);
+    let new = new.arg("-P").arg("-F").arg(framing.record(MADE, &["#{window_id}"]));
     WAITING.iter().fold(new, Command::arg)
+}
+
+pub(super) fn made_window(framing: &Framing, answer: &[u8]) -> Option<u32> {
+    let records = framing.records(MADE, answer);
+    std::str::from_utf8(records.first()?.first()?).ok()?.strip_prefix('@')?.parse().ok()
 }
 
 /// True on that server, up to the second before this one.
@@ -81,6 +88,7 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         text(COMMAND, launch.command),
         text(CWD, launch.cwd),
         text(RUN, launch.run),
+        mark(&pane, launch.run),
         keep_for(launch.session, launch.keeper),
         bell_hook(launch.session),
         respawn(&pane, launch),
@@ -98,6 +106,10 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         .arg(&pane)
         .arg(is_it)
         .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
+}
+
+fn mark(pane: &str, run: &str) -> Command {
+    Command::new("set-option").literal("-p").literal("-t").literal(pane).literal(MARK).literal(run)
 }
 
 /// Whoever starts something keeps the session.
@@ -159,6 +171,7 @@ mod tests {
         let line = &words[5];
         assert!(line.contains(r"'@pi_task_command' 'it'\''s; kill-server #(x)' ; "), "{line}");
         assert!(line.contains("'@pi_task_cwd' '/p;' ; "), "{line}");
+        assert!(line.contains("'-p' '-t' '%4' '@agtmux_task_pane' 'r1' ; "), "{line}");
         assert!(line.contains("'respawn-pane' '-k' '-t' '%4' '-e' 'PI_TMUX_SESSION=pi-x-1'"), "{line}");
         assert!(line.contains(r"50%%##{x}"), "{line}");
         assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);

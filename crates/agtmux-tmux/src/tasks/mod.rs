@@ -35,6 +35,8 @@ pub(crate) const PROCESS: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
 /// In the place of a run: the window was made for one that is not started yet.
 pub(crate) const NO_RUN_YET: &str = ".";
+/// Of the pane in which a task was started, and of no other in its window.
+pub(crate) const MARK: &str = "@agtmux_task_pane";
 pub(crate) const COMMAND: &str = "@pi_task_command";
 pub(crate) const CWD: &str = "@pi_task_cwd";
 pub(crate) const BELLS: &str = "@pi_bell_count";
@@ -96,9 +98,12 @@ impl TmuxServer {
         self.run(&[self.on_that_server(server, &set)]).await.map(drop)
     }
 
-    /// Makes one more window that waits for its program, behind the others.
-    pub async fn make_task_window(&self, session: &str, task: &str) -> Result<(), TmuxError> {
-        self.run(&[launch::new_window(session, task)]).await.map(drop)
+    /// Makes one more window that waits for its program, behind the others. Others may have its name.
+    pub async fn make_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&[launch::new_window(&framing, session, task)]).await?;
+        let unreadable = || TmuxError::Unreadable("the number of the window is missing".into());
+        launch::made_window(&framing, &answer).ok_or_else(unreadable)
     }
 
     /// Starts a program in a window of ours in place of what runs there. Its output is piped from its first byte on: the pipe

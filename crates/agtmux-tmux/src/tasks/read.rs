@@ -1,4 +1,4 @@
-use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
 use crate::command::{Command, Framing};
 
 /// A session that tasks may run in.
@@ -32,6 +32,8 @@ pub struct SlotPane {
     pub run: Option<String>,
     /// It was made for one that is not started yet.
     pub waits: bool,
+    /// A task was started in this very pane. What a user has beside it is not.
+    pub marked: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
     pub current_command: String,
@@ -64,7 +66,7 @@ const FIELDS: [&str; 19] = [
 
 pub(super) fn list(framing: &Framing, session: Option<&str>) -> Command {
     let option = |name: &str| format!("#{{{name}}}");
-    let options = [option(COMMAND), option(CWD), option(BELLS)];
+    let options = [option(COMMAND), option(CWD), option(BELLS), option(MARK)];
     let fields: Vec<String> = FIELDS.iter().map(|f| if f.starts_with('@') { option(f) } else { (*f).into() }).collect();
     let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
     let command = Command::new("list-panes");
@@ -94,7 +96,9 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
     else {
         return None;
     };
-    let [session_name, window_name, current_command, title, owner, project, process, run, command, cwd, bells] = rest else {
+    let [session_name, window_name, current_command, title, owner, project, process, run, command, cwd, bells, mark] =
+        rest
+    else {
         return None;
     };
     let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
@@ -121,6 +125,7 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         bells: bells.parse().unwrap_or(0),
         run: given(run).filter(|run| run != NO_RUN_YET),
         waits: run == NO_RUN_YET,
+        marked: !mark.is_empty(),
         task_command: given(command),
         task_cwd: given(cwd),
         current_command: current_command.clone(),
@@ -135,7 +140,7 @@ mod tests {
 
     fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
         let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "pi-x-1"];
-        all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3"]);
+        all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3", "run"]);
         all
     }
 
