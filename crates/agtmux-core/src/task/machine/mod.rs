@@ -96,6 +96,11 @@ impl TaskMachine {
         self.slots.get(&window).map_or(0, |slot| slot.run.bells.counted)
     }
 
+    /// The life of the server in which its windows are.
+    pub fn server(&self) -> Option<Generation> {
+        self.server
+    }
+
     /// Whether a task that it knows of has this pane.
     pub fn has_pane(&self, pane: PaneId) -> bool {
         self.slots.values().any(|slot| slot.pane == Some(pane))
