@@ -1,6 +1,8 @@
 //! Starting a task: in a window of its own, in the place of the one of the same name if there is one.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::task_files::{RunFiles, RunSpec};
@@ -12,7 +14,8 @@ use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotP
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::book::Run;
+use super::book::{Run, Session};
+use super::look::lives;
 use super::{Place, Tasks, no_session, not_ours, tmux_failed};
 use crate::actions::{Asker, Noted};
 use crate::store::{Change, RunRow};
@@ -22,6 +25,9 @@ const LONGEST_COMMAND: usize = 128 << 10;
 
 /// No look takes longer.
 const LATELY: SignedDuration = SignedDuration::from_secs(60);
+
+/// So long one that was replaced may take to say how it ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What is started, and for whom.
 struct What<'a> {
@@ -162,7 +168,7 @@ impl Tasks {
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
         };
-        files.write_spec(&spec).map_err(|error| not_written(&error))?;
+        files.write_spec(&spec).map_err(|error| not_written(&error.to_string()))?;
         let word = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.spec().into()];
         let (program, reader) = (word("task-exec"), word("task-log"));
         let launch = TmuxLaunch {
@@ -180,7 +186,7 @@ impl Tasks {
             reader: &reader,
         };
         // What ended by itself is told as that; from here on what ends is ended by us.
-        self.make_room(place, slot).await;
+        self.make_room(place, slot).await.inspect_err(|_| files.remove())?;
         let launched = tmux.launch(&launch).await;
         let launched = launched.inspect_err(|_| files.remove()).map_err(|error| match error {
             LaunchError::Tmux(error) => tmux_failed(&error),
@@ -188,7 +194,12 @@ impl Tasks {
                 .with_hint("try again: it gets a new window"),
         })?;
         let row = self.row(place, session, task, run_id.clone(), launched);
-        self.begin(place, row.clone()).await;
+        if !self.begin(place, row.clone()).await {
+            self.adopt_later(run_id, files);
+        }
+        if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
+            RunFiles::of(&self.0.dir, old.as_str()).remove_log();
+        }
         Ok(TaskStarted {
             session: spec.session,
             window_id: row.window,
@@ -200,15 +211,13 @@ impl Tasks {
         })
     }
 
-    /// Whatever runs in this window makes place for another launch.
-    async fn make_room(&self, place: &Place, slot: &SlotPane) {
+    /// Whatever runs in this window makes place for another launch. If that cannot be written down it stays.
+    async fn make_room(&self, place: &Place, slot: &SlotPane) -> Result<(), ApiError> {
         let mut book = self.0.book.lock().await;
-        self.scan_session(&mut book, place, true).await;
         let ending = TaskInput::Ending(Ending::Replaced(WindowId(slot.window)));
-        self.tell(&mut book, place, vec![ending], Vec::new()).await;
-        if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
-            RunFiles::of(&self.0.dir, old.as_str()).remove_log();
-        }
+        let stored = self.scan_session(&mut book, place, true).await
+            && self.tell(&mut book, place, vec![ending], Vec::new()).await;
+        if stored { Ok(()) } else { Err(not_written("the database cannot be written")) }
     }
 
     fn row(&self, place: &Place, session: &TaskSession, task: &TaskName, run_id: RunId, at: Launched) -> RunRow {
@@ -227,9 +236,13 @@ impl Tasks {
         }
     }
 
-    /// It runs: from here on its files tell of it.
-    pub(super) async fn begin(&self, place: &Place, row: RunRow) {
+    /// It runs: from here on its files tell of it. False if that could not be stored: then it is to be told again.
+    pub(super) async fn begin(&self, place: &Place, row: RunRow) -> bool {
         let mut book = self.0.book.lock().await;
+        if book.session(place).runs.contains_key(&row.run_id) {
+            return true;
+        }
+        self.await_last_words(book.session(place), row.window).await;
         let launch = Launch {
             run: row.run_id.clone(),
             server: row.generation,
@@ -238,33 +251,50 @@ impl Tasks {
             task: row.task.clone(),
         };
         let session = book.session(place);
-        if session.runs.contains_key(&row.run_id) {
-            return;
-        }
+        let known = session.begun.clone();
         session
             .begun
             .retain(|known| row.launched_at.duration_since(known.launched_at) < LATELY && known.window != row.window);
         session.begun.push(row.clone());
-        // A run that had this window before and was not told to be over never will be.
-        let replaced: Vec<RunId> = session
-            .runs
-            .values()
-            .filter(|run| run.row.window == row.window)
-            .map(|run| run.row.run_id.clone())
-            .collect();
-        let mut changes: Vec<Change> = replaced.iter().cloned().map(Change::DropRun).collect();
-        for run in replaced {
-            if let Some(run) = session.runs.remove(&run) {
-                run.files.remove();
-            }
-        }
+        // A run that had this window before and was not told to be over never will be, unless it has ended by itself just before.
+        let (mut replaced, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut session.runs).into_iter().partition(|(_, run)| run.row.window == row.window);
+        session.runs = kept;
+        let mut inputs: Vec<TaskInput> = replaced.values_mut().filter_map(Run::last_word).collect();
+        inputs.push(TaskInput::Started(launch));
+        let mut changes: Vec<Change> = replaced.keys().cloned().map(Change::DropRun).collect();
         changes.push(Change::PutRun(Box::new(row.clone())));
         session.runs.insert(row.run_id.clone(), Run::new(row.clone(), &self.0.dir));
         self.observe(place, &row, Some(TaskStand::Running)).await;
-        self.tell(&mut book, place, vec![TaskInput::Started(launch)], changes).await;
+        let stored = self.tell(&mut book, place, inputs, changes).await;
+        if stored {
+            replaced.values().for_each(|run| run.files.remove());
+            replaced.values().for_each(|run| run.files.remove_log());
+        } else {
+            let session = book.session(place);
+            session.begun = known;
+            session.runs.remove(&row.run_id);
+            session.runs.append(&mut replaced);
+        }
         drop(book);
         // It may have ended before it was known.
         self.0.nudge.notify_one();
+        stored
+    }
+
+    /// What was in the window may have ended by itself a moment before it was replaced: how, it writes down at once.
+    async fn await_last_words(&self, session: &Session, window: WindowId) {
+        let processes = self.0.discovery.processes();
+        let until = Instant::now() + LAST_WORDS;
+        for run in session.runs.values().filter(|run| run.row.window == window) {
+            let speaks = || run.files.read_exit().is_none() && lives(&*processes, run.row.process);
+            while speaks() && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            if run.files.read_exit().is_some_and(|exit| !exit.hung_up) {
+                run.wait_for_reader().await;
+            }
+        }
     }
 
     /// The program that a session is made for: the agent that asks, or else whoever started the one that asks.
@@ -321,7 +351,7 @@ fn bad(message: String) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux task run --help")
 }
 
-fn not_written(error: &std::io::Error) -> ApiError {
+fn not_written(error: &str) -> ApiError {
     ApiError::new(ErrorCode::NotStored, format!("the task cannot be written down, so it was not started: {error}"))
         .with_hint("agtmux daemon status")
 }

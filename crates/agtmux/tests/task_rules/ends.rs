@@ -141,3 +141,21 @@ fn each_event_says_how_it_is_delivered() {
     let said = stage.done(&["events", "--conversation", "--after", "0"]).text();
     assert!(!said.contains("started") && said.lines().count() == 4, "{said}");
 }
+
+#[test]
+fn a_run_that_is_over_keeps_its_log_though_its_files_were_left_behind() {
+    let stage = Stage::new();
+    let task = stage.run("t", "until [ -e go ]; do sleep 0.05; done; echo said; exit 2");
+    let spec = stage.world.state_dir().join("tasks").join(format!("{}.run", task.run));
+    let written = fs::read(&spec).expect("there");
+    fs::write(stage.file("go"), "").expect("written");
+    stage.event(&task.window, "exited");
+    // The daemon ended after it had stored the end, and before it came to the files.
+    kill(pid(&stage.world));
+    fs::write(&spec, written).expect("written");
+    start(&stage.world);
+    wait_until("the file is removed", SOON, || !spec.exists());
+    let logs = stage.done(&["logs", "t", "--json"]).json();
+    assert_eq!((&logs["lines"], logs["log"].is_string()), (&json!(["said"]), true));
+    assert_eq!(stage.told(&task.window), ["started", "exited with code 2"]);
+}

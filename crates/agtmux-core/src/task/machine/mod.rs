@@ -112,6 +112,11 @@ impl TaskMachine {
         runs.into_iter().any(|known| known.id.as_ref() == Some(run) && known.phase != Phase::Over)
     }
 
+    /// Whether the end of this run was told, or need not be.
+    pub fn has_ended(&self, run: &RunId) -> bool {
+        self.knows(run) && !self.awaits_end(run)
+    }
+
     /// Whether it knows of no window.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
