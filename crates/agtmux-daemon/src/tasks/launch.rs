@@ -10,7 +10,9 @@ use agtmux_api::wire::{TaskRestart, TaskRun, TaskStarted};
 use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
-use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, TmuxServer};
+use agtmux_tmux::{
+    Launch as TmuxLaunch, LaunchError, Launched, SHOWN_CUT, SlotKeeper, SlotPane, TaskSession, TmuxServer,
+};
 use jiff::SignedDuration;
 use uuid::Uuid;
 
@@ -20,8 +22,8 @@ use super::{Place, Tasks, no_session, not_ours, tmux_failed};
 use crate::actions::{Asker, Noted};
 use crate::store::{Change, RunRow};
 
-/// More than any command has that a person or an agent has written.
-const LONGEST_COMMAND: usize = 128 << 10;
+/// A shell gets it as one word, and Linux has no words of 128 KiB.
+const LONGEST_COMMAND: usize = 127 << 10;
 
 /// No look takes longer.
 const LATELY: SignedDuration = SignedDuration::from_secs(60);
@@ -76,11 +78,20 @@ impl Tasks {
         let tmux = self.tmux(&place);
         let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
-        let (Some(command), Some(cwd)) = (slot.task_command.clone(), slot.task_cwd.clone()) else {
-            return Err(not_a_task(task.as_str()));
-        };
+        let (command, cwd) = self.as_started(&slot).ok_or_else(|| not_known(&task))?;
         let what = What { task: &task, command: &command, cwd: &cwd, keeper: &self.keeper_process(asker) };
         self.launch(&tmux, &place, &session, &slot, &what).await
+    }
+
+    /// What was started in this window, and where. What the window shows of it may be cut, and is not word for word.
+    fn as_started(&self, slot: &SlotPane) -> Option<(String, String)> {
+        let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
+        let kept = run.and_then(|run| RunFiles::of(&self.0.dir, run.as_str()).read_kept_spec().ok());
+        if let Some(spec) = kept {
+            return Some((spec.command, spec.cwd));
+        }
+        let shown = |text: &Option<String>| text.clone().filter(|text| !text.ends_with(SHOWN_CUT));
+        shown(&slot.task_command).zip(shown(&slot.task_cwd))
     }
 
     pub(super) async fn turn(&self, place: &Place) -> tokio::sync::OwnedMutexGuard<()> {
@@ -168,7 +179,8 @@ impl Tasks {
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
         };
-        files.write_spec(&spec).map_err(|error| not_written(&error.to_string()))?;
+        let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));
+        written.inspect_err(|_| forget(&files)).map_err(|error| not_written(&error.to_string()))?;
         let word = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.spec().into()];
         let (program, reader) = (word("task-exec"), word("task-log"));
         let launch = TmuxLaunch {
@@ -186,9 +198,9 @@ impl Tasks {
             reader: &reader,
         };
         // What ended by itself is told as that; from here on what ends is ended by us.
-        self.make_room(place, slot).await.inspect_err(|_| files.remove())?;
+        self.make_room(place, slot).await.inspect_err(|_| forget(&files))?;
         let launched = tmux.launch(&launch).await;
-        let launched = launched.inspect_err(|_| files.remove()).map_err(|error| match error {
+        let launched = launched.inspect_err(|_| forget(&files)).map_err(|error| match error {
             LaunchError::Tmux(error) => tmux_failed(&error),
             LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
                 .with_hint("try again: it gets a new window"),
@@ -305,6 +317,12 @@ impl Tasks {
     }
 }
 
+/// Of a launch that did not happen nothing is left.
+fn forget(files: &RunFiles) {
+    files.remove();
+    files.remove_log();
+}
+
 fn is_meant(pane: &SlotPane, task: &str) -> bool {
     match task.parse::<WindowId>() {
         Ok(window) => WindowId(pane.window) == window,
@@ -330,6 +348,11 @@ fn no_task(place: &Place, task: &str) -> ApiError {
 fn not_a_task(task: &str) -> ApiError {
     let message = format!("'{task}' was not started by agtmux, so it is left as it is");
     ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND' starts a task")
+}
+
+fn not_known(task: &TaskName) -> ApiError {
+    let message = format!("'{task}' cannot be started again: how it was started is not known");
+    ApiError::new(ErrorCode::Precondition, message).with_hint(format!("agtmux task run {task} 'COMMAND'"))
 }
 
 fn checked(run: &TaskRun) -> Result<TaskName, ApiError> {

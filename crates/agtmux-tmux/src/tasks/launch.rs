@@ -11,6 +11,12 @@ const WAITING: [&str; 2] = ["sleep", "30"];
 /// Beside the hooks that the daemon has, and apart from the user's.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
+/// tmux takes no more than 16 KiB in one call, so this much of a command and of a directory is shown by a window, as it is quoted.
+const SHOWN: usize = 4 << 10;
+
+/// At the end of what is not shown as a whole.
+pub const CUT: char = '…';
+
 /// What is started where.
 #[derive(Debug, Clone)]
 pub struct Launch<'a> {
@@ -85,8 +91,8 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         text("remain-on-exit", "on"),
         text("automatic-rename", "off"),
         text("allow-rename", "off"),
-        text(COMMAND, launch.command),
-        text(CWD, launch.cwd),
+        text(COMMAND, &shown(launch.command)),
+        text(CWD, &shown(launch.cwd)),
         text(RUN, launch.run),
         mark(&pane, launch.run),
         keep_for(launch.session, launch.keeper),
@@ -110,6 +116,19 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
 
 fn mark(pane: &str, run: &str) -> Command {
     Command::new("set-option").literal("-p").literal("-t").literal(pane).literal(MARK).literal(run)
+}
+
+/// As much of a text as a window shows of it.
+fn shown(text: &str) -> String {
+    let mut size = 0;
+    let is_too_much = |c: char| {
+        size += if c == '\'' { r"'\''".len() } else { c.len_utf8() };
+        size > SHOWN
+    };
+    match text.find(is_too_much) {
+        Some(end) => format!("{}{CUT}", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Whoever starts something keeps the session.
@@ -175,6 +194,14 @@ mod tests {
         assert!(line.contains("'respawn-pane' '-k' '-t' '%4' '-e' 'PI_TMUX_SESSION=pi-x-1'"), "{line}");
         assert!(line.contains(r"50%%##{x}"), "{line}");
         assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_shown_in_part() {
+        assert_eq!(shown("make"), "make");
+        assert_eq!(shown(&"x".repeat(SHOWN)).len(), SHOWN);
+        let cut = shown(&"é'".repeat(SHOWN));
+        assert!(cut.ends_with(CUT) && crate::tap::quoted(cut.as_bytes()).len() <= SHOWN + 5, "{}", cut.len());
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
 pub use cursor::CursorLook;
-pub use launch::{Launch, Launched};
+pub use launch::{CUT, Launch, Launched};
 pub use read::{SlotPane, TaskSession};
 
 /// What is stored with a session: whose it is. A name is no proof.

@@ -159,3 +159,19 @@ fn a_run_that_is_over_keeps_its_log_though_its_files_were_left_behind() {
     assert_eq!((&logs["lines"], logs["log"].is_string()), (&json!(["said"]), true));
     assert_eq!(stage.told(&task.window), ["started", "exited with code 2"]);
 }
+
+#[test]
+fn a_task_is_started_again_as_it_was_started() {
+    let stage = Stage::new();
+    // Longer than what tmux takes in one call, and with what tmux leaves out of a line.
+    let command = format!(": {}; printf '%s' 'a\\\nb' > out", "x".repeat(100 << 10));
+    let task = stage.run("t", &command);
+    for nth in 1..=2 {
+        assert_eq!(stage.nth_event(&task.window, "exited", nth)["exit_code"], 0);
+        assert_eq!(fs::read_to_string(stage.file("out")).expect("written"), "a\\\nb");
+        fs::remove_file(stage.file("out")).expect("removed");
+        stage.done(&["restart", "t"]);
+    }
+    let done = stage.task(&["run", "t", "--", &"x".repeat((127 << 10) + 1)]);
+    assert!(done.code == Some(5) && done.stderr.contains("up to 127 KiB"), "{done:?}");
+}
