@@ -132,12 +132,18 @@ impl Tasks {
         let spec = files.read_spec();
         let place = spec.as_ref().ok().and_then(|spec| self.place(&spec.session, Some(&spec.socket)).ok());
         let (Ok(spec), Some(place)) = (spec, place) else { return removed() };
+        // Nobody starts another one in its window meanwhile.
+        let _turn = self.turn(&place).await;
         let is_over = self.0.book.lock().await.session(&place).machine.has_ended(run_id);
         if is_over {
             // All that is left to do is what the daemon did not come to.
             return removed();
         }
-        let Ok(session) = self.tmux(&place).task_session(place.session.as_str()).await else { return false };
+        let tmux = self.tmux(&place);
+        let Ok(session) = tmux.task_session(place.session.as_str()).await else { return false };
+        if session.is_none() && self.is_cut_off(&tmux, &place).await {
+            return false;
+        }
         let pane = session.as_ref().and_then(|session| {
             let shows =
                 session.panes.iter().find(|pane| pane.marked && pane.run.as_deref() == Some(run_id.as_str()))?;

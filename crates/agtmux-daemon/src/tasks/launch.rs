@@ -11,7 +11,7 @@ use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
 use agtmux_tmux::{
-    Launch as TmuxLaunch, LaunchError, Launched, SHOWN_CUT, SlotKeeper, SlotPane, TaskSession, TmuxServer,
+    Launch as TmuxLaunch, LaunchError, Launched, SHOWN_CUT, SlotKeeper, SlotPane, TaskSession, TmuxError, TmuxServer,
 };
 use jiff::SignedDuration;
 use uuid::Uuid;
@@ -198,13 +198,10 @@ impl Tasks {
             reader: &reader,
         };
         // What ended by itself is told as that; from here on what ends is ended by us.
-        self.make_room(place, slot).await.inspect_err(|_| forget(&files))?;
+        let replaced = Ending::Replaced(WindowId(slot.window));
+        self.take_away(place, replaced).await.inspect_err(|_| forget(&files))?;
         let launched = tmux.launch(&launch).await;
-        let launched = launched.inspect_err(|_| forget(&files)).map_err(|error| match error {
-            LaunchError::Tmux(error) => tmux_failed(&error),
-            LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
-                .with_hint("try again: it gets a new window"),
-        })?;
+        let launched = launched.map_err(|error| self.not_launched(run_id.clone(), &files, &error))?;
         let row = self.row(place, session, task, run_id.clone(), launched);
         if !self.begin(place, row.clone()).await {
             self.adopt_later(run_id, files);
@@ -223,13 +220,18 @@ impl Tasks {
         })
     }
 
-    /// Whatever runs in this window makes place for another launch. If that cannot be written down it stays.
-    async fn make_room(&self, place: &Place, slot: &SlotPane) -> Result<(), ApiError> {
-        let mut book = self.0.book.lock().await;
-        let ending = TaskInput::Ending(Ending::Replaced(WindowId(slot.window)));
-        let stored = self.scan_session(&mut book, place, true).await
-            && self.tell(&mut book, place, vec![ending], Vec::new()).await;
-        if stored { Ok(()) } else { Err(not_written("the database cannot be written")) }
+    fn not_launched(&self, run_id: RunId, files: &RunFiles, error: &LaunchError) -> ApiError {
+        if let LaunchError::Tmux(error @ TmuxError::Timeout(_)) = error {
+            // It may have come to it all the same: the window will show it.
+            self.adopt_later(run_id, files.clone());
+            return tmux_failed(error);
+        }
+        forget(files);
+        match error {
+            LaunchError::Tmux(error) => tmux_failed(error),
+            LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
+                .with_hint("try again: it gets a new window"),
+        }
     }
 
     fn row(&self, place: &Place, session: &TaskSession, task: &TaskName, run_id: RunId, at: Launched) -> RunRow {

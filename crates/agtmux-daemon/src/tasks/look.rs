@@ -42,7 +42,7 @@ impl Tasks {
 
     /// Whether nothing can be said of the session: its server does not answer though it is there, or cannot be reached though it,
     /// or what runs in it, lives.
-    async fn is_cut_off(&self, tmux: &TmuxServer, place: &Place) -> bool {
+    pub(super) async fn is_cut_off(&self, tmux: &TmuxServer, place: &Place) -> bool {
         if is_listening(Path::new(&place.socket)) {
             return tmux.list().await.is_err();
         }

@@ -91,7 +91,7 @@ impl Tasks {
     }
 
     async fn remove_session(&self, tmux: &TmuxServer, left: &Place, seen: &TaskSession) -> Result<(), ApiError> {
-        self.take_away(left, Ending::KillAll).await;
+        self.take_away(left, Ending::KillAll).await?;
         let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.forget_logs(seen.panes.iter());

@@ -80,7 +80,7 @@ pub(super) fn is_server(pid: u32, start: i64, until: u64) -> String {
     format!("#{{&&:{that},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
 }
 
-pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
+pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Command {
     let (window, pane) = (format!("@{}", launch.window), format!("%{}", launch.pane));
     let option = |name: &str, value: &OsStr| {
         Command::new("set-option").literal("-w").literal("-t").literal(&window).literal(name).literal(value)
@@ -102,9 +102,8 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         Command::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
     ];
     let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
-    let that =
-        format!("#{{&&:#{{==:#{{pid}},{}}},#{{==:#{{start_time}},{}}}}}", launch.server_pid, launch.server_start);
-    // The window may have gone, and its number with a new server to another one.
+    let that = is_server(launch.server_pid, launch.server_start, until);
+    // The window may have gone, and its number with a new server to another one; and nobody may wait for it any more.
     let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
     Command::new("if-shell")
         .arg("-F")
@@ -185,7 +184,7 @@ mod tests {
             program: &program,
             reader: &reader,
         };
-        let command = launch(&Framing::fixed("W"), &launch_of);
+        let command = launch(&Framing::fixed("W"), 77, &launch_of);
         let words: Vec<String> = command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let line = &words[5];
         assert!(line.contains(r"'@pi_task_command' 'it'\''s; kill-server #(x)' ; "), "{line}");
@@ -194,6 +193,7 @@ mod tests {
         assert!(line.contains("'respawn-pane' '-k' '-t' '%4' '-e' 'PI_TMUX_SESSION=pi-x-1'"), "{line}");
         assert!(line.contains(r"50%%##{x}"), "{line}");
         assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);
+        assert!(words[4].contains("#{<:#{T:#{l:%s}},77}"), "{}", words[4]);
     }
 
     #[test]

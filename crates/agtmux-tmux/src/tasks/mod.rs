@@ -44,7 +44,7 @@ pub(crate) const BELLS: &str = "@pi_bell_count";
 /// Why a task was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    #[error("its window is gone, or another tmux server has taken the place of its own")]
+    #[error("its window is gone, or another tmux server has taken the place of its own, or it came to it too late")]
     Gone,
     #[error(transparent)]
     Tmux(#[from] TmuxError),
@@ -110,7 +110,8 @@ impl TmuxServer {
     /// is opened before the server reads again.
     pub async fn launch(&self, launch: &Launch<'_>) -> Result<Launched, LaunchError> {
         let framing = Framing::fresh();
-        let answer = self.run(&[launch::launch(&framing, launch)]).await?;
+        let until = given_up(std::time::SystemTime::now(), self.patience());
+        let answer = self.run(&[launch::launch(&framing, until, launch)]).await?;
         launch::launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
