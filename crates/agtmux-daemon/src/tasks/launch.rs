@@ -205,8 +205,7 @@ impl Tasks {
         let row = self.row(place, session, task, run_id.clone(), launched);
         if !self.begin(place, row.clone()).await {
             self.adopt_later(run_id, files);
-        }
-        if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
+        } else if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
             RunFiles::of(&self.0.dir, old.as_str()).remove_log();
         }
         Ok(TaskStarted {
