@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use agtmux_api::task_files::RunFiles;
 use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Cursor, Exit, PaneLook, RunId, SessionLook, Signal, TaskInput, TaskLook, cursor_line};
 use agtmux_tmux::platform::{Process, ProcessTable};
-use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxServer, is_listening};
+use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxError, TmuxServer, is_listening};
 use jiff::Timestamp;
 
 use super::book::{Run, Session};
@@ -18,6 +19,10 @@ use super::{Place, Tasks};
 /// How much of a pane is shown where its output is not kept.
 const PREVIEW_LINES: u32 = 20;
 
+/// How often, and how far apart, a dead pane is looked at that does not tell how it ended.
+const TRIES: usize = 5;
+const A_MOMENT: Duration = Duration::from_millis(20);
+
 /// By so many seconds two tellings of one moment may differ: the clock may have been set meanwhile.
 const CLOCKS_DIFFER: i64 = 60;
 
@@ -26,7 +31,7 @@ impl Tasks {
     pub(super) async fn look(&self, place: &Place) -> bool {
         let (tmux, began) = (self.tmux(place), self.0.clock.now());
         let waited: Vec<String> = self.0.book.lock().await.session(place).pending.clone();
-        let Ok(seen) = tmux.task_session(place.session.as_str()).await else { return false };
+        let Ok(seen) = seen_whole(&tmux, place).await else { return false };
         if seen.is_none() && self.is_cut_off(&tmux, place).await {
             return false;
         }
@@ -140,6 +145,20 @@ impl Tasks {
         }
         look
     }
+}
+
+/// tmux shows a pane dead a moment before it tells how its program ended.
+async fn seen_whole(tmux: &TmuxServer, place: &Place) -> Result<Option<TaskSession>, TmuxError> {
+    let is_untold = |pane: &SlotPane| pane.dead && pane.dead_status.is_none() && pane.dead_signal.is_none();
+    let mut seen = tmux.task_session(place.session.as_str()).await?;
+    for _ in 0..TRIES {
+        if !seen.as_ref().is_some_and(|seen| seen.panes.iter().any(is_untold)) {
+            break;
+        }
+        tokio::time::sleep(A_MOMENT).await;
+        seen = tmux.task_session(place.session.as_str()).await?;
+    }
+    Ok(seen)
 }
 
 pub(super) fn lives(processes: &dyn ProcessTable, ProcessRef { pid, start }: ProcessRef) -> bool {
