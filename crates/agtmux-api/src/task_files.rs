@@ -116,6 +116,19 @@ impl RunFiles {
         Ok(serde_json::from_str(&crate::files::plain(&self.spec, LARGEST)?)?)
     }
 
+    /// Kept beside the log and as long as that: what it takes to start the same once more.
+    pub fn keep_spec(&self, spec: &RunSpec) -> io::Result<()> {
+        replace(&self.kept_spec(), &serde_json::to_vec(spec)?)
+    }
+
+    pub fn read_kept_spec(&self) -> io::Result<RunSpec> {
+        Ok(serde_json::from_str(&crate::files::plain(&self.kept_spec(), LARGEST)?)?)
+    }
+
+    fn kept_spec(&self) -> PathBuf {
+        self.log().with_extension("spec")
+    }
+
     pub fn write_exit(&self, exit: &ExitRecord) -> io::Result<()> {
         replace(&self.exit(), &serde_json::to_vec(exit)?)
     }
@@ -137,6 +150,7 @@ impl RunFiles {
 
     pub fn remove_log(&self) {
         let log = self.log();
+        let _ = fs::remove_file(self.kept_spec());
         let _ = fs::remove_file(older(&log));
         let _ = fs::remove_file(log);
     }

@@ -28,6 +28,7 @@ pub use pulse::{Pulse, PulseListing};
 pub use server::{TmuxError, TmuxServer};
 pub use sockets::{SocketDir, is_listening, listener_pid, own_socket, socket_of_tmux_variable};
 pub use tasks::{
-    CursorLook, Launch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, default_socket, quoted_for_shell,
+    CUT as SHOWN_CUT, CursorLook, Launch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, default_socket,
+    quoted_for_shell,
 };
 pub use version::{MINIMUM, Version};

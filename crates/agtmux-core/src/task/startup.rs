@@ -26,7 +26,11 @@ pub struct FoundSession<'a> {
     pub keeper: &'a Keeper,
     /// Whether the program that it was made for still runs. None if that cannot be told.
     pub keeper_lives: Option<bool>,
+    /// Somebody looks at it.
+    pub attached: bool,
     pub tasks: &'a [TaskLook],
+    /// The windows in which any pane lives, also one that is nobody's task.
+    pub live: &'a [String],
 }
 
 /// What is to be done with it.
@@ -43,13 +47,18 @@ pub enum Fate {
 impl FoundSession<'_> {
     pub fn fate(&self, asking: &Keeper, asking_session: &TaskSession) -> Fate {
         let is_ours = !asking.owner.is_empty() && self.keeper == asking;
-        if !is_ours || self.name == asking_session.as_str() || self.keeper_lives != Some(false) || self.tasks.is_empty()
-        {
+        let in_use = self.attached || self.keeper_lives != Some(false);
+        if !is_ours || in_use || self.name == asking_session.as_str() || self.tasks.is_empty() {
             return Fate::Left;
         }
-        let has_ended = |task: &&TaskLook| task.pane_state_known && task.dead;
-        let running: Vec<String> =
-            self.tasks.iter().filter(|task| !has_ended(task)).map(|task| task.window_name.clone()).collect();
+        let may_run = |task: &&TaskLook| !(task.pane_state_known && task.dead);
+        let tasks = self.tasks.iter().filter(may_run).map(|task| &task.window_name);
+        let mut running: Vec<String> = Vec::new();
+        for name in tasks.chain(self.live) {
+            if !running.contains(name) {
+                running.push(name.clone());
+            }
+        }
         if running.is_empty() { Fate::Removed } else { Fate::Reported(running) }
     }
 }
@@ -108,7 +117,21 @@ mod tests {
 
     fn fate(name: &str, of: &Keeper, keeper_lives: Option<bool>, tasks: &[TaskLook]) -> Fate {
         let here: TaskSession = "pi-foo-1".parse().expect("a name");
-        FoundSession { name, keeper: of, keeper_lives, tasks }.fate(&keeper("me", "/w/foo"), &here)
+        found(name, of, keeper_lives, tasks).fate(&keeper("me", "/w/foo"), &here)
+    }
+
+    fn found<'a>(name: &'a str, of: &'a Keeper, keeper_lives: Option<bool>, tasks: &'a [TaskLook]) -> FoundSession<'a> {
+        FoundSession { name, keeper: of, keeper_lives, attached: false, tasks, live: &[] }
+    }
+
+    #[test]
+    fn what_lives_beside_an_ended_task_is_left_alone() {
+        let (ours, dead) = (keeper("me", "/w/foo"), [task("a", true, true), task("b", true, true)]);
+        let here: TaskSession = "pi-foo-1".parse().expect("a name");
+        let left = found("pi-foo-0", &ours, Some(false), &dead);
+        let lives = FoundSession { live: &["b".into(), "mine".into()], ..left.clone() };
+        assert_eq!(lives.fate(&ours, &here), Fate::Reported(vec!["b".into(), "mine".into()]));
+        assert_eq!(FoundSession { attached: true, ..left }.fate(&ours, &here), Fate::Left);
     }
 
     #[test]
@@ -140,8 +163,8 @@ mod tests {
         assert_eq!(fate("pi-foo-0", &ours, Some(true), &dead), Fate::Left);
         assert_eq!(fate("pi-foo-0", &ours, None, &dead), Fate::Left);
         assert_eq!(fate("pi-foo-0", &ours, Some(false), &[]), Fate::Left);
-        let nobody =
-            FoundSession { name: "pi-foo-0", keeper: &keeper("", ""), keeper_lives: Some(false), tasks: &dead };
+        let nameless = keeper("", "");
+        let nobody = found("pi-foo-0", &nameless, Some(false), &dead);
         let here = "pi-foo-1".parse().expect("a name");
         assert_eq!(nobody.fate(&keeper("", ""), &here), Fate::Left);
     }

@@ -11,7 +11,7 @@ use agtmux_tmux::{SlotPane, TaskSession};
 
 use crate::actions::{Asker, Noted};
 
-use super::{Place, Tasks, not_ours, tmux_failed};
+use super::{Place, Tasks, not_ours, not_stored, tmux_failed};
 use agtmux_api::task_files::RunFiles;
 
 /// How long a task gets to end by itself when it is asked to.
@@ -31,10 +31,10 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
-        let (session, slot) = self.find(&tmux, &place, &action.task).await?;
+        let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let window = WindowId(slot.window);
         if action.window {
-            self.take_away(&place, Ending::Stopped { window, by_user: true }).await;
+            self.take_away(&place, Ending::Stopped { window, by_user: true }).await?;
             let server = (session.server_pid, session.server_start);
             tmux.kill_windows(server, &[slot.window]).await.map_err(|error| tmux_failed(&error))?;
             self.look_soon(&place).await;
@@ -43,7 +43,7 @@ impl Tasks {
         if !slot.dead {
             self.strike(&slot).await;
         }
-        let (_, slot) = self.find(&tmux, &place, &action.task).await?;
+        let (_, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         Ok(ended(&place, vec![ended_task(&slot)]))
     }
 
@@ -60,7 +60,7 @@ impl Tasks {
         let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };
         let dead = dead_windows(&session);
         let windows: Vec<WindowId> = dead.iter().map(|pane| WindowId(pane.window)).collect();
-        self.take_away(&place, Ending::PruneDead(windows)).await;
+        self.take_away(&place, Ending::PruneDead(windows)).await?;
         let numbers: Vec<u32> = dead.iter().map(|pane| pane.window).collect();
         let server = (session.server_pid, session.server_start);
         tmux.kill_windows(server, &numbers).await.map_err(|error| tmux_failed(&error))?;
@@ -79,7 +79,7 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };
-        self.take_away(&place, Ending::KillAll).await;
+        self.take_away(&place, Ending::KillAll).await?;
         let server = (session.server_pid, session.server_start);
         let killed = self.tmux(&place).kill_session(server, session.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
@@ -99,11 +99,12 @@ impl Tasks {
         }
     }
 
-    /// What ended by itself is told first, and then that the rest is ended by us.
-    pub(super) async fn take_away(&self, place: &Place, ending: Ending) {
+    /// What ended by itself is told first, and then that the rest is ended by us. If that cannot be written down nothing is ended.
+    pub(super) async fn take_away(&self, place: &Place, ending: Ending) -> Result<(), ApiError> {
         let mut book = self.0.book.lock().await;
-        self.scan_session(&mut book, place, true).await;
-        self.tell(&mut book, place, vec![TaskInput::Ending(ending)], Vec::new()).await;
+        let stored = self.scan_session(&mut book, place, true).await
+            && self.tell(&mut book, place, vec![TaskInput::Ending(ending)], Vec::new()).await;
+        if stored { Ok(()) } else { Err(not_stored()) }
     }
 
     pub(super) async fn look_soon(&self, place: &Place) {

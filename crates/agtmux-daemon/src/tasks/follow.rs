@@ -93,8 +93,23 @@ impl Tasks {
         let known: Vec<RunId> = book.sessions.values().flat_map(|session| session.runs.keys().cloned()).collect();
         drop(book);
         for (run_id, files) in begun.into_iter().filter(|(run_id, _)| !known.contains(run_id)) {
-            self.adopt(&run_id, &files).await;
+            if !self.adopt(&run_id, &files).await {
+                self.adopt_later(run_id, files);
+            }
         }
+    }
+
+    /// A run of which it cannot be said yet whether it was started, or that it was cannot be stored: it is tried until it can.
+    pub(super) fn adopt_later(&self, run_id: RunId, files: RunFiles) {
+        let tasks = self.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                if tasks.adopt(&run_id, &files).await {
+                    return;
+                }
+            }
+        });
     }
 
     pub(super) fn files_in_dir(&self) -> Vec<(RunId, RunFiles)> {
@@ -107,17 +122,34 @@ impl Tasks {
         entries.flatten().filter_map(|entry| of_run(entry.path())).collect()
     }
 
-    /// A run that was begun when the daemon ended, before it was stored: where its window shows it, it has been started.
-    async fn adopt(&self, run_id: &RunId, files: &RunFiles) {
+    /// A run that was begun and is not stored, because the daemon ended or the server did not answer: where its window shows it, it
+    /// has been started. False if that cannot be said.
+    async fn adopt(&self, run_id: &RunId, files: &RunFiles) -> bool {
+        let removed = || {
+            files.remove();
+            true
+        };
         let spec = files.read_spec();
         let place = spec.as_ref().ok().and_then(|spec| self.place(&spec.session, Some(&spec.socket)).ok());
-        let (Ok(spec), Some(place)) = (spec, place) else { return files.remove() };
-        let Ok(session) = self.tmux(&place).task_session(place.session.as_str()).await else { return };
+        let (Ok(spec), Some(place)) = (spec, place) else { return removed() };
+        // Nobody starts another one in its window meanwhile.
+        let _turn = self.turn(&place).await;
+        let is_over = self.0.book.lock().await.session(&place).machine.has_ended(run_id);
+        if is_over {
+            // All that is left to do is what the daemon did not come to.
+            return removed();
+        }
+        let tmux = self.tmux(&place);
+        let Ok(session) = tmux.task_session(place.session.as_str()).await else { return false };
+        if session.is_none() && self.is_cut_off(&tmux, &place).await {
+            return false;
+        }
         let pane = session.as_ref().and_then(|session| {
-            let shows = session.panes.iter().find(|pane| pane.run.as_deref() == Some(run_id.as_str()))?;
+            let shows =
+                session.panes.iter().find(|pane| pane.marked && pane.run.as_deref() == Some(run_id.as_str()))?;
             self.is_ours(&session.keeper).then_some((session, shows))
         });
-        let Some((session, pane)) = pane else { return files.remove() };
+        let Some((session, pane)) = pane else { return removed() };
         let start = self.0.discovery.processes().start_time(pane.pane_pid).unwrap_or(0);
         let row = RunRow {
             run_id: run_id.clone(),
@@ -131,7 +163,7 @@ impl Tasks {
             launched_at: self.0.clock.now(),
             ended: false,
         };
-        self.begin(&place, row).await;
+        self.begin(&place, row).await
     }
 
     /// Everything that is due. Says when something is due next.
@@ -225,7 +257,14 @@ impl Session {
 }
 
 impl Run {
-    async fn wait_for_reader(&self) {
+    /// How it ended, if it did so by itself and that was not told.
+    pub(super) fn last_word(&mut self) -> Option<TaskInput> {
+        let exit = self.files.read_exit().filter(|exit| !exit.hung_up)?;
+        let bells = self.files.read_output().map_or(0, |status| status.bells).max(self.bells);
+        Some(TaskInput::Finished { run: self.row.run_id.clone(), exit: exit_of(exit), bells, output: self.tail() })
+    }
+
+    pub(super) async fn wait_for_reader(&self) {
         let until = Instant::now() + READER_WITHIN;
         while Instant::now() < until && !self.files.read_output().is_some_and(|status| status.ended) {
             tokio::time::sleep(Duration::from_millis(2)).await;

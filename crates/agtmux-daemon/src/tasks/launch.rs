@@ -1,6 +1,8 @@
 //! Starting a task: in a window of its own, in the place of the one of the same name if there is one.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::task_files::{RunFiles, RunSpec};
@@ -8,20 +10,26 @@ use agtmux_api::wire::{TaskRestart, TaskRun, TaskStarted};
 use agtmux_core::fleet::TaskStand;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
-use agtmux_tmux::{Launch as TmuxLaunch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, TmuxServer};
+use agtmux_tmux::{
+    Launch as TmuxLaunch, LaunchError, Launched, SHOWN_CUT, SlotKeeper, SlotPane, TaskSession, TmuxError, TmuxServer,
+};
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::book::Run;
+use super::book::{Run, Session};
+use super::look::lives;
 use super::{Place, Tasks, no_session, not_ours, tmux_failed};
 use crate::actions::{Asker, Noted};
 use crate::store::{Change, RunRow};
 
-/// More than any command has that a person or an agent has written.
-const LONGEST_COMMAND: usize = 128 << 10;
+/// A shell gets it as one word, and Linux has no words of 128 KiB.
+const LONGEST_COMMAND: usize = 127 << 10;
 
 /// No look takes longer.
 const LATELY: SignedDuration = SignedDuration::from_secs(60);
+
+/// So long one that was replaced may take to say how it ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What is started, and for whom.
 struct What<'a> {
@@ -68,54 +76,64 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
-        let (session, slot) = self.find(&tmux, &place, &action.task).await?;
+        let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
-        let (Some(command), Some(cwd)) = (slot.task_command.clone(), slot.task_cwd.clone()) else {
-            let message = format!("'{task}' was not started by agtmux, so it cannot be started again");
-            return Err(ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND'"));
-        };
+        let (command, cwd) = self.as_started(&slot).ok_or_else(|| not_known(&task))?;
         let what = What { task: &task, command: &command, cwd: &cwd, keeper: &self.keeper_process(asker) };
         self.launch(&tmux, &place, &session, &slot, &what).await
+    }
+
+    /// What was started in this window, and where. What the window shows of it may be cut, and is not word for word.
+    fn as_started(&self, slot: &SlotPane) -> Option<(String, String)> {
+        let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
+        let kept = run.and_then(|run| RunFiles::of(&self.0.dir, run.as_str()).read_kept_spec().ok());
+        if let Some(spec) = kept {
+            return Some((spec.command, spec.cwd));
+        }
+        let shown = |text: &Option<String>| text.clone().filter(|text| !text.ends_with(SHOWN_CUT));
+        shown(&slot.task_command).zip(shown(&slot.task_cwd))
     }
 
     pub(super) async fn turn(&self, place: &Place) -> tokio::sync::OwnedMutexGuard<()> {
         self.0.turns.take(format!("{} {}", place.socket, place.session)).await
     }
 
-    /// The window of a task, by its name or its id, in a session that is ours.
+    /// The window of a task, by its name or its id, in a session that is ours. To be read only: where no task of ours has that
+    /// name it may be a window that a user has made.
     pub(super) async fn find(
         &self,
         tmux: &TmuxServer,
         place: &Place,
         task: &str,
     ) -> Result<(TaskSession, SlotPane), ApiError> {
-        let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
-        let session = session.ok_or_else(|| no_session(place))?;
-        if !self.is_ours(&session.keeper) {
-            return Err(not_ours(place));
-        }
-        let slot = self.slot_of(place, &session, task).await.ok_or_else(|| {
-            ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
-                .with_hint("agtmux task list")
-        })?;
+        let session = self.our_session(tmux, place).await?;
+        let slot = slot_of(&session, task).or_else(|| session.panes.iter().find(|pane| is_meant(pane, task)));
+        let slot = slot.ok_or_else(|| no_task(place, task))?.clone();
         Ok((session, slot))
     }
 
-    /// The pane that counts in the window of this name or id.
-    async fn slot_of(&self, place: &Place, session: &TaskSession, task: &str) -> Option<SlotPane> {
-        let by_id = task.parse::<WindowId>().ok();
-        let named = session.panes.iter().find(|pane| by_id.is_none() && pane.window_name == task);
-        let first = named.or_else(|| session.panes.iter().find(|pane| Some(WindowId(pane.window)) == by_id))?;
-        let launched = {
-            let mut book = self.0.book.lock().await;
-            book.session(place).run_in(WindowId(first.window)).map(|run| run.row.pane)
+    /// The same, for whoever does something to it: what a user has made beside our tasks is not touched.
+    pub(super) async fn find_ours(
+        &self,
+        tmux: &TmuxServer,
+        place: &Place,
+        task: &str,
+    ) -> Result<(TaskSession, SlotPane), ApiError> {
+        let session = self.our_session(tmux, place).await?;
+        let Some(slot) = slot_of(&session, task).cloned() else {
+            let is_there = session.panes.iter().any(|pane| is_meant(pane, task));
+            return Err(if is_there { not_a_task(task) } else { no_task(place, task) });
         };
-        let in_window = || session.panes.iter().filter(|pane| pane.window == first.window);
-        let launched = in_window().find(|pane| Some(PaneId(pane.pane)) == launched);
-        launched.or_else(|| in_window().next()).cloned()
+        Ok((session, slot))
     }
 
-    /// A window for it: the one that has its name, or a new one.
+    async fn our_session(&self, tmux: &TmuxServer, place: &Place) -> Result<TaskSession, ApiError> {
+        let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let session = session.ok_or_else(|| no_session(place))?;
+        if self.is_ours(&session.keeper) { Ok(session) } else { Err(not_ours(place)) }
+    }
+
+    /// A pane for it: the one in which it ran before, or that of a new window.
     async fn slot(
         &self,
         tmux: &TmuxServer,
@@ -125,15 +143,21 @@ impl Tasks {
     ) -> Result<(TaskSession, SlotPane), ApiError> {
         let name = place.session.as_str();
         let failed = |error| tmux_failed(&error);
-        match tmux.task_session(name).await.map_err(failed)? {
-            None => tmux.make_task_session(name, task.as_str(), keeper).await.map_err(failed)?,
+        let made = match tmux.task_session(name).await.map_err(failed)? {
+            None => {
+                tmux.make_task_session(name, task.as_str(), keeper).await.map_err(failed)?;
+                return self.find_ours(tmux, place, task.as_str()).await;
+            }
             Some(session) if !self.is_ours(&session.keeper) => return Err(not_ours(place)),
-            Some(session) => match self.slot_of(place, &session, task.as_str()).await {
+            Some(session) => match slot_of(&session, task.as_str()).cloned() {
                 Some(slot) => return Ok((session, slot)),
                 None => tmux.make_task_window(name, task.as_str()).await.map_err(failed)?,
             },
-        }
-        self.find(tmux, place, task.as_str()).await
+        };
+        let session = self.our_session(tmux, place).await?;
+        let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
+        let slot = slot.ok_or_else(|| no_task(place, task.as_str()))?;
+        Ok((session, slot))
     }
 
     async fn launch(
@@ -155,7 +179,8 @@ impl Tasks {
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
         };
-        files.write_spec(&spec).map_err(|error| not_written(&error))?;
+        let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));
+        written.inspect_err(|_| forget(&files)).map_err(|error| not_written(&error.to_string()))?;
         let word = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.spec().into()];
         let (program, reader) = (word("task-exec"), word("task-log"));
         let launch = TmuxLaunch {
@@ -173,15 +198,16 @@ impl Tasks {
             reader: &reader,
         };
         // What ended by itself is told as that; from here on what ends is ended by us.
-        self.make_room(place, slot).await;
+        let replaced = Ending::Replaced(WindowId(slot.window));
+        self.take_away(place, replaced).await.inspect_err(|_| forget(&files))?;
         let launched = tmux.launch(&launch).await;
-        let launched = launched.inspect_err(|_| files.remove()).map_err(|error| match error {
-            LaunchError::Tmux(error) => tmux_failed(&error),
-            LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
-                .with_hint("try again: it gets a new window"),
-        })?;
+        let launched = launched.map_err(|error| self.not_launched(run_id.clone(), &files, &error))?;
         let row = self.row(place, session, task, run_id.clone(), launched);
-        self.begin(place, row.clone()).await;
+        if !self.begin(place, row.clone()).await {
+            self.adopt_later(run_id, files);
+        } else if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
+            RunFiles::of(&self.0.dir, old.as_str()).remove_log();
+        }
         Ok(TaskStarted {
             session: spec.session,
             window_id: row.window,
@@ -193,14 +219,17 @@ impl Tasks {
         })
     }
 
-    /// Whatever runs in this window makes place for another launch.
-    async fn make_room(&self, place: &Place, slot: &SlotPane) {
-        let mut book = self.0.book.lock().await;
-        self.scan_session(&mut book, place, true).await;
-        let ending = TaskInput::Ending(Ending::Replaced(WindowId(slot.window)));
-        self.tell(&mut book, place, vec![ending], Vec::new()).await;
-        if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
-            RunFiles::of(&self.0.dir, old.as_str()).remove_log();
+    fn not_launched(&self, run_id: RunId, files: &RunFiles, error: &LaunchError) -> ApiError {
+        if let LaunchError::Tmux(error @ TmuxError::Timeout(_)) = error {
+            // It may have come to it all the same: the window will show it.
+            self.adopt_later(run_id, files.clone());
+            return tmux_failed(error);
+        }
+        forget(files);
+        match error {
+            LaunchError::Tmux(error) => tmux_failed(error),
+            LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
+                .with_hint("try again: it gets a new window"),
         }
     }
 
@@ -220,9 +249,13 @@ impl Tasks {
         }
     }
 
-    /// It runs: from here on its files tell of it.
-    pub(super) async fn begin(&self, place: &Place, row: RunRow) {
+    /// It runs: from here on its files tell of it. False if that could not be stored: then it is to be told again.
+    pub(super) async fn begin(&self, place: &Place, row: RunRow) -> bool {
         let mut book = self.0.book.lock().await;
+        if book.session(place).runs.contains_key(&row.run_id) {
+            return true;
+        }
+        self.await_last_words(book.session(place), row.window).await;
         let launch = Launch {
             run: row.run_id.clone(),
             server: row.generation,
@@ -231,33 +264,50 @@ impl Tasks {
             task: row.task.clone(),
         };
         let session = book.session(place);
-        if session.runs.contains_key(&row.run_id) {
-            return;
-        }
+        let known = session.begun.clone();
         session
             .begun
             .retain(|known| row.launched_at.duration_since(known.launched_at) < LATELY && known.window != row.window);
         session.begun.push(row.clone());
-        // A run that had this window before and was not told to be over never will be.
-        let replaced: Vec<RunId> = session
-            .runs
-            .values()
-            .filter(|run| run.row.window == row.window)
-            .map(|run| run.row.run_id.clone())
-            .collect();
-        let mut changes: Vec<Change> = replaced.iter().cloned().map(Change::DropRun).collect();
-        for run in replaced {
-            if let Some(run) = session.runs.remove(&run) {
-                run.files.remove();
-            }
-        }
+        // A run that had this window before and was not told to be over never will be, unless it has ended by itself just before.
+        let (mut replaced, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut session.runs).into_iter().partition(|(_, run)| run.row.window == row.window);
+        session.runs = kept;
+        let mut inputs: Vec<TaskInput> = replaced.values_mut().filter_map(Run::last_word).collect();
+        inputs.push(TaskInput::Started(launch));
+        let mut changes: Vec<Change> = replaced.keys().cloned().map(Change::DropRun).collect();
         changes.push(Change::PutRun(Box::new(row.clone())));
         session.runs.insert(row.run_id.clone(), Run::new(row.clone(), &self.0.dir));
         self.observe(place, &row, Some(TaskStand::Running)).await;
-        self.tell(&mut book, place, vec![TaskInput::Started(launch)], changes).await;
+        let stored = self.tell(&mut book, place, inputs, changes).await;
+        if stored {
+            replaced.values().for_each(|run| run.files.remove());
+            replaced.values().for_each(|run| run.files.remove_log());
+        } else {
+            let session = book.session(place);
+            session.begun = known;
+            session.runs.remove(&row.run_id);
+            session.runs.append(&mut replaced);
+        }
         drop(book);
         // It may have ended before it was known.
         self.0.nudge.notify_one();
+        stored
+    }
+
+    /// What was in the window may have ended by itself a moment before it was replaced: how, it writes down at once.
+    async fn await_last_words(&self, session: &Session, window: WindowId) {
+        let processes = self.0.discovery.processes();
+        let until = Instant::now() + LAST_WORDS;
+        for run in session.runs.values().filter(|run| run.row.window == window) {
+            let speaks = || run.files.read_exit().is_none() && lives(&*processes, run.row.process);
+            while speaks() && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            if run.files.read_exit().is_some_and(|exit| !exit.hung_up) {
+                run.wait_for_reader().await;
+            }
+        }
     }
 
     /// The program that a session is made for: the agent that asks, or else whoever started the one that asks.
@@ -266,6 +316,44 @@ impl Tasks {
         let found = self.0.actions.keeper_of(asker);
         found.and_then(|pid| Some(format!("{pid}.{}", processes.start_time(pid)?))).unwrap_or_default()
     }
+}
+
+/// Of a launch that did not happen nothing is left.
+fn forget(files: &RunFiles) {
+    files.remove();
+    files.remove_log();
+}
+
+fn is_meant(pane: &SlotPane, task: &str) -> bool {
+    match task.parse::<WindowId>() {
+        Ok(window) => WindowId(pane.window) == window,
+        Err(_) => pane.window_name == task,
+    }
+}
+
+/// The pane of a task, in the window of this name or id: the one that we have marked. A user may have windows of that name, too,
+/// and panes beside ours.
+fn slot_of<'a>(session: &'a TaskSession, task: &str) -> Option<&'a SlotPane> {
+    let meant = || session.panes.iter().filter(|pane| is_meant(pane, task));
+    let is_alone = |pane: &SlotPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;
+    // Made for a task that was not started, or by a helper that marks no panes.
+    let unmarked = |pane: &&SlotPane| pane.waits || pane.run.is_none() && pane.task_command.is_some();
+    meant().find(|pane| pane.marked).or_else(|| meant().find(|pane| unmarked(pane) && is_alone(pane)))
+}
+
+fn no_task(place: &Place, task: &str) -> ApiError {
+    ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
+        .with_hint("agtmux task list")
+}
+
+fn not_a_task(task: &str) -> ApiError {
+    let message = format!("'{task}' was not started by agtmux, so it is left as it is");
+    ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND' starts a task")
+}
+
+fn not_known(task: &TaskName) -> ApiError {
+    let message = format!("'{task}' cannot be started again: how it was started is not known");
+    ApiError::new(ErrorCode::Precondition, message).with_hint(format!("agtmux task run {task} 'COMMAND'"))
 }
 
 fn checked(run: &TaskRun) -> Result<TaskName, ApiError> {
@@ -287,7 +375,7 @@ fn bad(message: String) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux task run --help")
 }
 
-fn not_written(error: &std::io::Error) -> ApiError {
+fn not_written(error: &str) -> ApiError {
     ApiError::new(ErrorCode::NotStored, format!("the task cannot be written down, so it was not started: {error}"))
         .with_hint("agtmux daemon status")
 }

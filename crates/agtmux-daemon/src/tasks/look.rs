@@ -2,29 +2,37 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use agtmux_api::task_files::RunFiles;
 use agtmux_core::fleet::TaskStand;
-use agtmux_core::ids::{Generation, PaneId, WindowId};
+use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
 use agtmux_core::task::{Cursor, Exit, PaneLook, RunId, SessionLook, Signal, TaskInput, TaskLook, cursor_line};
-use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxServer, is_listening};
+use agtmux_tmux::platform::{Process, ProcessTable};
+use agtmux_tmux::{CursorLook, SlotPane, TaskSession, TmuxError, TmuxServer, is_listening};
 use jiff::Timestamp;
 
-use super::book::Session;
+use super::book::{Run, Session};
 use super::follow::tail;
 use super::{Place, Tasks};
 
 /// How much of a pane is shown where its output is not kept.
 const PREVIEW_LINES: u32 = 20;
 
+/// How often, and how far apart, a dead pane is looked at that does not tell how it ended.
+const TRIES: usize = 5;
+const A_MOMENT: Duration = Duration::from_millis(20);
+
+/// By so many seconds two tellings of one moment may differ: the clock may have been set meanwhile.
+const CLOCKS_DIFFER: i64 = 60;
+
 impl Tasks {
     /// Looks, and tells the machine. False if nothing could be seen, or what was seen could not be stored.
     pub(super) async fn look(&self, place: &Place) -> bool {
         let (tmux, began) = (self.tmux(place), self.0.clock.now());
         let waited: Vec<String> = self.0.book.lock().await.session(place).pending.clone();
-        let Ok(seen) = tmux.task_session(place.session.as_str()).await else { return false };
-        if seen.is_none() && is_listening(Path::new(&place.socket)) && tmux.list().await.is_err() {
-            // It is there and does not answer: that says nothing about the session.
+        let Ok(seen) = seen_whole(&tmux, place).await else { return false };
+        if seen.is_none() && self.is_cut_off(&tmux, place).await {
             return false;
         }
         let asking = may_ask(seen.as_ref(), self.0.book.lock().await.session(place));
@@ -35,6 +43,19 @@ impl Tasks {
         look.captured_at = began;
         catch_up(&mut look, session, began);
         self.tell(&mut book, place, vec![TaskInput::Looked(look)], Vec::new()).await
+    }
+
+    /// Whether nothing can be said of the session: its server does not answer though it is there, or cannot be reached though it,
+    /// or what runs in it, lives.
+    pub(super) async fn is_cut_off(&self, tmux: &TmuxServer, place: &Place) -> bool {
+        if is_listening(Path::new(&place.socket)) {
+            return tmux.list().await.is_err();
+        }
+        let processes = self.0.discovery.processes();
+        let mut book = self.0.book.lock().await;
+        let session = book.session(place);
+        let runs = |run: &Run| lives(&*processes, run.row.process) && run.files.read_exit().is_none();
+        session.runs.values().any(runs) || session.machine.server().is_some_and(|server| serves(&*processes, server))
     }
 
     async fn cursors(&self, tmux: &TmuxServer, panes: &[u32]) -> HashMap<u32, CursorLook> {
@@ -126,6 +147,34 @@ impl Tasks {
     }
 }
 
+/// tmux shows a pane dead a moment before it tells how its program ended.
+async fn seen_whole(tmux: &TmuxServer, place: &Place) -> Result<Option<TaskSession>, TmuxError> {
+    let is_untold = |pane: &SlotPane| pane.dead && pane.dead_status.is_none() && pane.dead_signal.is_none();
+    let mut seen = tmux.task_session(place.session.as_str()).await?;
+    for _ in 0..TRIES {
+        if !seen.as_ref().is_some_and(|seen| seen.panes.iter().any(is_untold)) {
+            break;
+        }
+        tokio::time::sleep(A_MOMENT).await;
+        seen = tmux.task_session(place.session.as_str()).await?;
+    }
+    Ok(seen)
+}
+
+pub(super) fn lives(processes: &dyn ProcessTable, ProcessRef { pid, start }: ProcessRef) -> bool {
+    processes.process(pid).is_some_and(|process| process.start == start && !process.zombie)
+}
+
+/// Whether this life of the server goes on. tmux tells when it began by the wall clock, to the second.
+fn serves(processes: &dyn ProcessTable, server: Generation) -> bool {
+    let is_tmux = |process: &Process| process.name.starts_with(b"tmux") && !process.zombie;
+    if !processes.process(server.pid).as_ref().is_some_and(is_tmux) {
+        return false;
+    }
+    let began = processes.started_at(server.pid).and_then(|at| Timestamp::try_from(at).ok());
+    began.is_none_or(|at| (at.as_second() - server.start_time).abs() <= CLOCKS_DIFFER)
+}
+
 /// The panes of those who may ask something.
 fn may_ask(seen: Option<&TaskSession>, session: &Session) -> Vec<u32> {
     let asks = |pane: &&SlotPane| {
@@ -174,7 +223,8 @@ fn exit_of(pane: &SlotPane) -> Exit {
 /// The pane that a task was launched in, if it is still there; else the first.
 fn primary<'a>(panes: &[&'a SlotPane], session: &Session) -> Option<&'a SlotPane> {
     let window = panes.first()?.window;
-    let launched = session.run_in(WindowId(window)).map(|run| run.row.pane);
+    let marked = || panes.iter().find(|pane| pane.marked).map(|pane| PaneId(pane.pane));
+    let launched = session.run_in(WindowId(window)).map(|run| run.row.pane).or_else(marked);
     let looks: Vec<PaneLook> = panes
         .iter()
         .map(|pane| PaneLook { pane_id: PaneId(pane.pane), dead: pane.dead, exit: exit_of(pane) })

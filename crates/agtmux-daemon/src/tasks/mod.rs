@@ -124,6 +124,11 @@ fn tmux_failed(error: &TmuxError) -> ApiError {
     ApiError::new(code, error.to_string()).with_hint("agtmux daemon status")
 }
 
+fn not_stored() -> ApiError {
+    ApiError::new(ErrorCode::NotStored, "what becomes of the tasks cannot be stored, so they were left as they are")
+        .with_hint("agtmux daemon status")
+}
+
 fn no_session(place: &Place) -> ApiError {
     ApiError::new(ErrorCode::RefNotFound, format!("there is no session '{}'", place.session))
         .with_hint("agtmux task run NAME 'COMMAND' makes it")

@@ -66,7 +66,7 @@ impl Tasks {
         asker: Asker,
     ) -> Result<ActionOutcome<SendReport>, ApiError> {
         let place = self.place(&action.session, action.socket.as_ref())?;
-        let (_, slot) = self.find(&self.tmux(&place), &place, &action.task).await?;
+        let (_, slot) = self.find_ours(&self.tmux(&place), &place, &action.task).await?;
         let reference = Ref::Place {
             target: TargetName::LOCAL.into(),
             server: Some(server_name(std::path::Path::new(&place.socket)).to_string()),

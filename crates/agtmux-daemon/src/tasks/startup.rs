@@ -68,11 +68,16 @@ impl Tasks {
         let Some(seen) = seen else { return Ok(()) };
         let look = self.list_look(&left, Some(seen.clone())).await;
         let keeper = Keeper { owner: seen.keeper.owner.clone(), project: seen.keeper.project.clone() };
+        // A user may have split the window of a task, or made one beside it.
+        let live: Vec<String> =
+            seen.panes.iter().filter(|pane| !pane.dead).map(|pane| pane.window_name.clone()).collect();
         let found = FoundSession {
             name: left.session.as_str(),
             keeper: &keeper,
             keeper_lives: self.keeper_lives(&seen),
+            attached: seen.attached,
             tasks: &look.tasks,
+            live: &live,
         };
         match found.fate(asking, asking_session) {
             Fate::Left => {}
@@ -86,7 +91,7 @@ impl Tasks {
     }
 
     async fn remove_session(&self, tmux: &TmuxServer, left: &Place, seen: &TaskSession) -> Result<(), ApiError> {
-        self.take_away(left, Ending::KillAll).await;
+        self.take_away(left, Ending::KillAll).await?;
         let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.forget_logs(seen.panes.iter());

@@ -1,7 +1,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
 use crate::command::{Command, Framing};
 use crate::tap::{shell, unexpanded};
 
@@ -10,6 +10,12 @@ const WAITING: [&str; 2] = ["sleep", "30"];
 
 /// Beside the hooks that the daemon has, and apart from the user's.
 const BELL_HOOK: &str = "alert-bell[4243]";
+
+/// tmux takes no more than 16 KiB in one call, so this much of a command and of a directory is shown by a window, as it is quoted.
+const SHOWN: usize = 4 << 10;
+
+/// At the end of what is not shown as a whole.
+pub const CUT: char = '…';
 
 /// What is started where.
 #[derive(Debug, Clone)]
@@ -40,6 +46,7 @@ pub struct Launched {
 }
 
 const DONE: char = 'd';
+const MADE: char = 'm';
 
 pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec<Command> {
     let new = Command::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
@@ -56,9 +63,15 @@ pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec
     ]
 }
 
-pub(super) fn new_window(session: &str, task: &str) -> Command {
+pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Command {
     let new = Command::new("new-window").arg("-d").arg("-t").arg(format!("={session}:")).arg("-n").arg(task);
+    let new = new.arg("-P").arg("-F").arg(framing.record(MADE, &["#{window_id}"]));
     WAITING.iter().fold(new, Command::arg)
+}
+
+pub(super) fn made_window(framing: &Framing, answer: &[u8]) -> Option<u32> {
+    let records = framing.records(MADE, answer);
+    std::str::from_utf8(records.first()?.first()?).ok()?.strip_prefix('@')?.parse().ok()
 }
 
 /// True on that server, up to the second before this one.
@@ -67,7 +80,7 @@ pub(super) fn is_server(pid: u32, start: i64, until: u64) -> String {
     format!("#{{&&:{that},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
 }
 
-pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
+pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Command {
     let (window, pane) = (format!("@{}", launch.window), format!("%{}", launch.pane));
     let option = |name: &str, value: &OsStr| {
         Command::new("set-option").literal("-w").literal("-t").literal(&window).literal(name).literal(value)
@@ -78,9 +91,10 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         text("remain-on-exit", "on"),
         text("automatic-rename", "off"),
         text("allow-rename", "off"),
-        text(COMMAND, launch.command),
-        text(CWD, launch.cwd),
+        text(COMMAND, &shown(launch.command)),
+        text(CWD, &shown(launch.cwd)),
         text(RUN, launch.run),
+        mark(&pane, launch.run),
         keep_for(launch.session, launch.keeper),
         bell_hook(launch.session),
         respawn(&pane, launch),
@@ -88,9 +102,8 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         Command::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
     ];
     let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
-    let that =
-        format!("#{{&&:#{{==:#{{pid}},{}}},#{{==:#{{start_time}},{}}}}}", launch.server_pid, launch.server_start);
-    // The window may have gone, and its number with a new server to another one.
+    let that = is_server(launch.server_pid, launch.server_start, until);
+    // The window may have gone, and its number with a new server to another one; and nobody may wait for it any more.
     let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
     Command::new("if-shell")
         .arg("-F")
@@ -98,6 +111,23 @@ pub(super) fn launch(framing: &Framing, launch: &Launch<'_>) -> Command {
         .arg(&pane)
         .arg(is_it)
         .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
+}
+
+fn mark(pane: &str, run: &str) -> Command {
+    Command::new("set-option").literal("-p").literal("-t").literal(pane).literal(MARK).literal(run)
+}
+
+/// As much of a text as a window shows of it.
+fn shown(text: &str) -> String {
+    let mut size = 0;
+    let is_too_much = |c: char| {
+        size += if c == '\'' { r"'\''".len() } else { c.len_utf8() };
+        size > SHOWN
+    };
+    match text.find(is_too_much) {
+        Some(end) => format!("{}{CUT}", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Whoever starts something keeps the session.
@@ -154,14 +184,24 @@ mod tests {
             program: &program,
             reader: &reader,
         };
-        let command = launch(&Framing::fixed("W"), &launch_of);
+        let command = launch(&Framing::fixed("W"), 77, &launch_of);
         let words: Vec<String> = command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let line = &words[5];
         assert!(line.contains(r"'@pi_task_command' 'it'\''s; kill-server #(x)' ; "), "{line}");
         assert!(line.contains("'@pi_task_cwd' '/p;' ; "), "{line}");
+        assert!(line.contains("'-p' '-t' '%4' '@agtmux_task_pane' 'r1' ; "), "{line}");
         assert!(line.contains("'respawn-pane' '-k' '-t' '%4' '-e' 'PI_TMUX_SESSION=pi-x-1'"), "{line}");
         assert!(line.contains(r"50%%##{x}"), "{line}");
         assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);
+        assert!(words[4].contains("#{<:#{T:#{l:%s}},77}"), "{}", words[4]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_shown_in_part() {
+        assert_eq!(shown("make"), "make");
+        assert_eq!(shown(&"x".repeat(SHOWN)).len(), SHOWN);
+        let cut = shown(&"é'".repeat(SHOWN));
+        assert!(cut.ends_with(CUT) && crate::tap::quoted(cut.as_bytes()).len() <= SHOWN + 5, "{}", cut.len());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
 pub use cursor::CursorLook;
-pub use launch::{Launch, Launched};
+pub use launch::{CUT, Launch, Launched};
 pub use read::{SlotPane, TaskSession};
 
 /// What is stored with a session: whose it is. A name is no proof.
@@ -34,6 +34,8 @@ pub(crate) const PROCESS: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
 /// In the place of a run: the window was made for one that is not started yet.
 pub(crate) const NO_RUN_YET: &str = ".";
+/// Of the pane in which a task was started, and of no other in its window.
+pub(crate) const MARK: &str = "@agtmux_task_pane";
 pub(crate) const COMMAND: &str = "@pi_task_command";
 pub(crate) const CWD: &str = "@pi_task_cwd";
 pub(crate) const BELLS: &str = "@pi_bell_count";
@@ -41,7 +43,7 @@ pub(crate) const BELLS: &str = "@pi_bell_count";
 /// Why a task was not started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    #[error("its window is gone, or another tmux server has taken the place of its own")]
+    #[error("its window is gone, or another tmux server has taken the place of its own, or it came to it too late")]
     Gone,
     #[error(transparent)]
     Tmux(#[from] TmuxError),
@@ -95,16 +97,20 @@ impl TmuxServer {
         self.run(&[self.on_that_server(server, &set)]).await.map(drop)
     }
 
-    /// Makes one more window that waits for its program, behind the others.
-    pub async fn make_task_window(&self, session: &str, task: &str) -> Result<(), TmuxError> {
-        self.run(&[launch::new_window(session, task)]).await.map(drop)
+    /// Makes one more window that waits for its program, behind the others. Others may have its name.
+    pub async fn make_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self.run(&[launch::new_window(&framing, session, task)]).await?;
+        let unreadable = || TmuxError::Unreadable("the number of the window is missing".into());
+        launch::made_window(&framing, &answer).ok_or_else(unreadable)
     }
 
     /// Starts a program in a window of ours in place of what runs there. Its output is piped from its first byte on: the pipe
     /// is opened before the server reads again.
     pub async fn launch(&self, launch: &Launch<'_>) -> Result<Launched, LaunchError> {
         let framing = Framing::fresh();
-        let answer = self.run(&[launch::launch(&framing, launch)]).await?;
+        let until = given_up(std::time::SystemTime::now(), self.patience());
+        let answer = self.run(&[launch::launch(&framing, until, launch)]).await?;
         launch::launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 

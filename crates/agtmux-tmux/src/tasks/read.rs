@@ -1,4 +1,4 @@
-use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
+use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
 use crate::command::{Command, Framing};
 
 /// A session that tasks may run in.
@@ -9,6 +9,8 @@ pub struct TaskSession {
     pub session: u32,
     pub name: String,
     pub keeper: SlotKeeper,
+    /// Somebody looks at it.
+    pub attached: bool,
     /// In tmux's order: windows by index, the panes of each by theirs.
     pub panes: Vec<SlotPane>,
 }
@@ -30,6 +32,8 @@ pub struct SlotPane {
     pub run: Option<String>,
     /// It was made for one that is not started yet.
     pub waits: bool,
+    /// A task was started in this very pane. What a user has beside it is not.
+    pub marked: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
     pub current_command: String,
@@ -38,7 +42,7 @@ pub struct SlotPane {
 
 const PANE: char = 'p';
 
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "#{pid}",
     "#{start_time}",
     "#{session_id}",
@@ -49,6 +53,7 @@ const FIELDS: [&str; 18] = [
     "#{pane_dead_status}",
     "#{pane_dead_signal}",
     "#{window_bell_flag}",
+    "#{session_attached}",
     "#{session_name}",
     "#{window_name}",
     "#{pane_current_command}",
@@ -61,7 +66,7 @@ const FIELDS: [&str; 18] = [
 
 pub(super) fn list(framing: &Framing, session: Option<&str>) -> Command {
     let option = |name: &str| format!("#{{{name}}}");
-    let options = [option(COMMAND), option(CWD), option(BELLS)];
+    let options = [option(COMMAND), option(CWD), option(BELLS), option(MARK)];
     let fields: Vec<String> = FIELDS.iter().map(|f| if f.starts_with('@') { option(f) } else { (*f).into() }).collect();
     let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
     let command = Command::new("list-panes");
@@ -87,11 +92,13 @@ pub(super) fn sessions(framing: &Framing, answer: &[u8]) -> Vec<TaskSession> {
 
 fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
     let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, session_name, rest @ ..] = &texts[..]
+    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, attached, rest @ ..] = &texts[..]
     else {
         return None;
     };
-    let [window_name, current_command, title, owner, project, process, run, command, cwd, bells] = rest else {
+    let [session_name, window_name, current_command, title, owner, project, process, run, command, cwd, bells, mark] =
+        rest
+    else {
         return None;
     };
     let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
@@ -103,6 +110,7 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         session: id(session, '$')?,
         name: session_name.clone(),
         keeper,
+        attached: attached != "0",
         panes: Vec::new(),
     };
     let pane = SlotPane {
@@ -117,6 +125,7 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         bells: bells.parse().unwrap_or(0),
         run: given(run).filter(|run| run != NO_RUN_YET),
         waits: run == NO_RUN_YET,
+        marked: !mark.is_empty(),
         task_command: given(command),
         task_cwd: given(cwd),
         current_command: current_command.clone(),
@@ -130,8 +139,8 @@ mod tests {
     use super::*;
 
     fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
-        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "pi-x-1"];
-        all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3"]);
+        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "pi-x-1"];
+        all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3", "run"]);
         all
     }
 
@@ -146,7 +155,7 @@ mod tests {
         let pane = &sessions[0].panes[0];
         assert_eq!((pane.dead, pane.dead_status, pane.dead_signal, pane.bells), (true, Some(7), None, 3));
         assert_eq!((pane.window_name.as_str(), pane.task_command.as_deref()), ("a\n%9 b", Some("make\nall")));
-        assert_eq!(sessions[0].keeper.owner, "1000:a");
+        assert_eq!((sessions[0].keeper.owner.as_str(), sessions[0].attached), ("1000:a", false));
     }
 
     #[test]

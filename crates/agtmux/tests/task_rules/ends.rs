@@ -141,3 +141,37 @@ fn each_event_says_how_it_is_delivered() {
     let said = stage.done(&["events", "--conversation", "--after", "0"]).text();
     assert!(!said.contains("started") && said.lines().count() == 4, "{said}");
 }
+
+#[test]
+fn a_run_that_is_over_keeps_its_log_though_its_files_were_left_behind() {
+    let stage = Stage::new();
+    let task = stage.run("t", "until [ -e go ]; do sleep 0.05; done; echo said; exit 2");
+    let spec = stage.world.state_dir().join("tasks").join(format!("{}.run", task.run));
+    let written = fs::read(&spec).expect("there");
+    fs::write(stage.file("go"), "").expect("written");
+    stage.event(&task.window, "exited");
+    // The daemon ended after it had stored the end, and before it came to the files.
+    kill(pid(&stage.world));
+    fs::write(&spec, written).expect("written");
+    start(&stage.world);
+    wait_until("the file is removed", SOON, || !spec.exists());
+    let logs = stage.done(&["logs", "t", "--json"]).json();
+    assert_eq!((&logs["lines"], logs["log"].is_string()), (&json!(["said"]), true));
+    assert_eq!(stage.told(&task.window), ["started", "exited with code 2"]);
+}
+
+#[test]
+fn a_task_is_started_again_as_it_was_started() {
+    let stage = Stage::new();
+    // Longer than what tmux takes in one call, and with what tmux leaves out of a line.
+    let command = format!(": {}; printf '%s' 'a\\\nb' > out", "x".repeat(100 << 10));
+    let task = stage.run("t", &command);
+    for nth in 1..=2 {
+        assert_eq!(stage.nth_event(&task.window, "exited", nth)["exit_code"], 0);
+        assert_eq!(fs::read_to_string(stage.file("out")).expect("written"), "a\\\nb");
+        fs::remove_file(stage.file("out")).expect("removed");
+        stage.done(&["restart", "t"]);
+    }
+    let done = stage.task(&["run", "t", "--", &"x".repeat((127 << 10) + 1)]);
+    assert!(done.code == Some(5) && done.stderr.contains("up to 127 KiB"), "{done:?}");
+}

@@ -1,7 +1,11 @@
 //! What is no longer there.
 
+use std::fs;
+
+use agtmux_testkit::wait_until;
 use serde_json::json;
 
+use crate::agtmux::SOON;
 use crate::stage::Stage;
 
 #[test]
@@ -108,4 +112,27 @@ fn the_same_name_in_another_window_is_another_task() {
     stage.event(&second.window, "exited");
     assert_eq!(stage.told(&first.window), ["started", "disappeared from session"]);
     assert_eq!(stage.told(&second.window), ["started", "exited with code 3"]);
+}
+
+#[test]
+fn tasks_of_a_server_that_cannot_be_reached_have_not_disappeared() {
+    let stage = Stage::new();
+    let wait = |name: &str, then: &str| format!("until [ -e {name} ]; do sleep 0.05; done; {then}");
+    let asks = stage.run("asks", &wait("ask", "printf 'Go on? [y/N] '; read answer"));
+    let ends = stage.run("ends", &wait("end", "exit 3"));
+    let hidden = stage.tmux.socket().with_extension("hidden");
+    fs::rename(stage.tmux.socket(), &hidden).expect("moved");
+    // It is to be looked at, and cannot be; that it was tried is over by the time at which another end is told.
+    fs::write(stage.file("ask"), "").expect("written");
+    let status = stage.world.state_dir().join("tasks").join(format!("{}.out", asks.run));
+    wait_until("it has stopped in the middle of a line", SOON, || {
+        let status = fs::read_to_string(&status).unwrap_or_default();
+        status.split_whitespace().nth(2) == Some("1")
+    });
+    fs::write(stage.file("end"), "").expect("written");
+    assert_eq!(stage.event(&ends.window, "exited")["exit_code"], 3);
+    assert_eq!(stage.told(&asks.window), ["started"]);
+    fs::rename(&hidden, stage.tmux.socket()).expect("moved back");
+    stage.event(&asks.window, "input");
+    assert_eq!(stage.told(&asks.window), ["started", "is waiting for input: Go on? [y/N]"]);
 }

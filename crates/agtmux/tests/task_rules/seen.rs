@@ -166,3 +166,32 @@ fn project_folders_of_any_name_have_a_session() {
         assert_eq!(stage.tmux.run(&["list-sessions", "-F", "#{session_name}"]), session);
     }
 }
+
+#[test]
+fn what_a_user_has_beside_a_task_is_not_touched() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exit 0");
+    stage.event(&task.window, "exited");
+    let pid_of = |target: &str| stage.tmux.run(&["display-message", "-p", "-t", target, "#{pane_pid} #{pane_dead}"]);
+    let split = ["split-window", "-b", "-d", "-P", "-F", "#{pane_id}", "-t", &task.pane, "exec sleep 1000"];
+    let beside = stage.tmux.run(&split).trim().to_owned();
+    let window = stage.foreign_window("mine", "exec sleep 1000");
+    let before = (pid_of(&beside), pid_of(&window));
+    // The task is started again in its own pane, though another one comes first.
+    let again = stage.run("t", "exec sleep 1000");
+    assert_eq!((&again.window, &again.pane), (&task.window, &task.pane));
+    // A window of the name that the user has made is not the task's.
+    for args in [&["stop", "mine"][..], &["restart", "mine"], &["input", "mine", "--text", "x"]] {
+        let done = stage.task(args);
+        assert!(done.code == Some(5) && done.stderr.contains("was not started by agtmux"), "{args:?}: {done:?}");
+    }
+    let other = stage.run("mine", "exec sleep 1000");
+    assert_ne!(other.window, window);
+    stage.done(&["stop", "mine"]);
+    assert_eq!(stage.event(&other.window, "exited")["signal"], "SIGTERM");
+    assert_eq!((pid_of(&beside), pid_of(&window)), before);
+    // Where the pane of the task is gone, the one that is left is the user's.
+    stage.tmux.run(&["kill-pane", "-t", &again.pane]);
+    assert_ne!(stage.run("t", "exit 0").window, task.window);
+    assert_eq!(pid_of(&beside), before.0);
+}

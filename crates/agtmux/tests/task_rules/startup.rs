@@ -138,3 +138,17 @@ fn a_session_that_was_taken_up_again_is_in_use() {
     assert_eq!(startup(&stage)["removed"], json!([]));
     assert_eq!(sessions(&stage), [resumed]);
 }
+
+#[test]
+fn what_a_user_runs_beside_an_ended_task_is_not_taken_away() {
+    let stage = Stage::new();
+    let left = stage.named("left");
+    left_behind(&stage, &left, "a", "exit 0");
+    ended(&stage, &left, "a");
+    let target = format!("={left}:a");
+    let own = stage.tmux.run(&["split-window", "-d", "-P", "-F", "#{pane_id}", "-t", &target, "exec sleep 1000"]);
+    let report = startup(&stage);
+    assert_eq!((&report["removed"], &report["active"][0]["tasks"]), (&json!([]), &json!(["a"])));
+    stage.tmux.run(&["kill-pane", "-t", own.trim()]);
+    assert_eq!(startup(&stage)["removed"], json!([left]));
+}

@@ -258,7 +258,7 @@ impl TaskMachine {
         run
     }
 
-    fn knows(&self, run: &RunId) -> bool {
+    pub(super) fn knows(&self, run: &RunId) -> bool {
         self.memory.is_over(run) || self.slots.values().any(|slot| slot.has(run))
     }
 }

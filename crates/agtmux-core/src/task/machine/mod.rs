@@ -96,6 +96,11 @@ impl TaskMachine {
         self.slots.get(&window).map_or(0, |slot| slot.run.bells.counted)
     }
 
+    /// The life of the server in which its windows are.
+    pub fn server(&self) -> Option<Generation> {
+        self.server
+    }
+
     /// Whether a task that it knows of has this pane.
     pub fn has_pane(&self, pane: PaneId) -> bool {
         self.slots.values().any(|slot| slot.pane == Some(pane))
@@ -105,6 +110,11 @@ impl TaskMachine {
     pub fn awaits_end(&self, run: &RunId) -> bool {
         let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.past));
         runs.into_iter().any(|known| known.id.as_ref() == Some(run) && known.phase != Phase::Over)
+    }
+
+    /// Whether the end of this run was told, or need not be.
+    pub fn has_ended(&self, run: &RunId) -> bool {
+        self.knows(run) && !self.awaits_end(run)
     }
 
     /// Whether it knows of no window.
