@@ -124,7 +124,11 @@ impl Tasks {
             tracing::warn!(session = %place.session, "what happened to tasks could not be stored; it is told later");
             return false;
         };
-        session.machine = machine;
+        let before = std::mem::replace(&mut session.machine, machine);
+        for run in before.runs().filter(|run| session.machine.runs().all(|known| known != *run)) {
+            // Its window is gone, or has another run: nobody can ask for it any more.
+            RunFiles::of(&self.0.dir, run.as_str()).remove_log();
+        }
         for event in &events {
             self.0.on_event.tell(event);
         }

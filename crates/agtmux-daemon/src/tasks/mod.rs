@@ -9,6 +9,7 @@ mod book;
 mod end;
 mod follow;
 mod launch;
+mod litter;
 mod look;
 mod on_event;
 mod read;
@@ -84,6 +85,7 @@ impl Tasks {
         // Before anybody can start one: what is there now was begun by a daemon before this one.
         let begun = tasks.files_in_dir();
         tokio::spawn(tasks.clone().follow(begun));
+        tokio::spawn(tasks.clone().tidy());
         tasks
     }
 

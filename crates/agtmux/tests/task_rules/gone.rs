@@ -1,7 +1,9 @@
 //! What is no longer there.
 
+use agtmux_testkit::wait_until;
 use serde_json::json;
 
+use crate::agtmux::SOON;
 use crate::stage::Stage;
 
 #[test]
@@ -108,4 +110,16 @@ fn the_same_name_in_another_window_is_another_task() {
     stage.event(&second.window, "exited");
     assert_eq!(stage.told(&first.window), ["started", "disappeared from session"]);
     assert_eq!(stage.told(&second.window), ["started", "exited with code 3"]);
+}
+
+#[test]
+fn what_an_ended_task_wrote_goes_with_its_window() {
+    let stage = Stage::new();
+    stage.run("other", "exec sleep 1000");
+    let task = stage.run("t", "echo hello");
+    stage.event(&task.window, "exited");
+    let log = stage.world.state_dir().join(format!("tasks/logs/{}.log", task.run));
+    assert!(log.exists(), "{}", log.display());
+    stage.tmux.run(&["kill-window", "-t", &task.window]);
+    wait_until("its log is gone", SOON, || !log.exists());
 }
