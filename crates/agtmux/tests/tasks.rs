@@ -163,7 +163,7 @@ fn ending_by_us_is_told_for_what_it_is() {
     let done = launch(&world, "done", "true");
     wait_for_event(&world, &done, "exited");
     let end = task(&world, &["stop", "stopped", "--json"]).json();
-    assert_eq!(end["tasks"][0]["task"], "stopped");
+    assert_eq!((&end["tasks"][0]["task"], &end["tasks"][0]["signal"]), (&json!("stopped"), &json!("SIGTERM")));
     assert_eq!(wait_for_event(&world, &stopped, "exited")["signal"], "SIGTERM");
     task(&world, &["stop", "window", "--window"]);
     let gone = wait_for_event(&world, &window, "disappeared");

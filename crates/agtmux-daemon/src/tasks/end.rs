@@ -2,21 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use agtmux_api::error::ApiError;
+use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskStop};
 use agtmux_core::ids::WindowId;
 use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskInput};
 use agtmux_tmux::platform::strike;
-use agtmux_tmux::{SlotPane, TaskSession};
+use agtmux_tmux::{SlotPane, TaskSession, TmuxServer};
 
 use crate::actions::{Asker, Noted};
 
-use super::{Place, Tasks, not_ours, tmux_failed};
+use super::{Place, READER_WITHIN, Tasks, not_ours, tmux_failed};
 use agtmux_api::task_files::RunFiles;
 
 /// How long a task gets to end by itself when it is asked to.
 const GENTLY: Duration = Duration::from_secs(5);
 const FORCED: Duration = Duration::from_secs(3);
+/// One that has nothing left to wait for writes to its terminal for 2 s at the most.
+const ENDED_WITHIN: Duration = Duration::from_secs(4);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Tasks {
@@ -40,11 +42,34 @@ impl Tasks {
             self.look_soon(&place).await;
             return Ok(ended(&place, vec![ended_task(&slot)]));
         }
-        if !slot.dead {
-            self.strike(&slot).await;
+        if slot.dead {
+            return Ok(ended(&place, vec![ended_task(&slot)]));
         }
-        let (_, slot) = self.find(&tmux, &place, &action.task).await?;
-        Ok(ended(&place, vec![ended_task(&slot)]))
+        self.strike(&place, &slot).await;
+        self.until_dead(&tmux, &place, slot).await
+    }
+
+    /// The one who watches over it ends a moment after it. How it ended is said, or that it has not.
+    async fn until_dead(&self, tmux: &TmuxServer, place: &Place, slot: SlotPane) -> Result<TaskEnded, ApiError> {
+        let mut until = Instant::now() + ENDED_WITHIN;
+        loop {
+            let seen = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+            let pane = seen.and_then(|seen| seen.panes.into_iter().find(|pane| pane.pane == slot.pane));
+            match pane {
+                // Its window went with it.
+                None => return Ok(ended(place, vec![ended_task(&slot)])),
+                Some(pane) if has_ended(&pane) || pane.pane_pid != slot.pane_pid => {
+                    return Ok(ended(place, vec![ended_task(&pane)]));
+                }
+                Some(pane) if Instant::now() >= until => {
+                    return if pane.dead { Ok(ended(place, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
+                }
+                // A pane is dead when its terminal is closed; how its process ended tmux hears a moment later.
+                Some(pane) if pane.dead => until = until.min(Instant::now() + READER_WITHIN),
+                Some(_) => {}
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
     /// Takes windows away in which nothing runs any more.
@@ -118,12 +143,14 @@ impl Tasks {
     }
 
     /// TERM to everything below the one who watches over it, and after a while KILL. That one stays to write down how it ended.
-    async fn strike(&self, slot: &SlotPane) {
+    async fn strike(&self, place: &Place, slot: &SlotPane) {
+        let watched =
+            self.0.book.lock().await.session(place).runs.values().any(|run| run.row.process.pid == slot.pane_pid);
         for (kill, patience) in [(false, GENTLY), (true, FORCED)] {
             let until = Instant::now() + patience;
             let mut struck = false;
             loop {
-                let below = self.below(slot.pane_pid);
+                let below = self.below(slot.pane_pid, watched);
                 if below.is_empty() {
                     return;
                 }
@@ -141,9 +168,11 @@ impl Tasks {
         }
     }
 
-    fn below(&self, pane_pid: u32) -> Vec<(u32, u64)> {
+    /// With the pane's own process, where that is not the one who watches.
+    fn below(&self, pane_pid: u32, watched: bool) -> Vec<(u32, u64)> {
         let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
-        let below = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
+        let below =
+            tree.into_iter().flat_map(|tree| tree.processes).filter(|p| (p.pid != pane_pid || !watched) && !p.zombie);
         below.map(|process| (process.pid, process.start)).collect()
     }
 }
@@ -156,6 +185,11 @@ fn dead_windows(session: &TaskSession) -> Vec<&SlotPane> {
     dead
 }
 
+fn has_ended(pane: &SlotPane) -> bool {
+    let exit = ended_task(pane);
+    pane.dead && (exit.exit_code.is_some() || exit.signal.is_some())
+}
+
 fn ended_task(pane: &SlotPane) -> EndedTask {
     let signal = pane.dead_signal.and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0).map(Signal);
     let exit = Exit { code: pane.dead_status.filter(|_| pane.dead && signal.is_none()), signal };
@@ -165,6 +199,12 @@ fn ended_task(pane: &SlotPane) -> EndedTask {
         exit_code: exit.code,
         signal: exit.signal.map(|signal| signal.to_string()),
     }
+}
+
+fn still_runs(slot: &SlotPane) -> ApiError {
+    let message = format!("'{}' still runs, though it was sent SIGTERM and then SIGKILL", slot.window_name);
+    ApiError::new(ErrorCode::Precondition, message)
+        .with_hint(format!("agtmux task stop {} --window takes its window away", slot.window_name))
 }
 
 fn ended(place: &Place, tasks: Vec<EndedTask>) -> TaskEnded {

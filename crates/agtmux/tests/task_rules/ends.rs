@@ -141,3 +141,36 @@ fn each_event_says_how_it_is_delivered() {
     let said = stage.done(&["events", "--conversation", "--after", "0"]).text();
     assert!(!said.contains("started") && said.lines().count() == 4, "{said}");
 }
+
+#[test]
+fn death_by_a_real_time_signal_names_it() {
+    let stage = Stage::new();
+    let task = stage.run("t", "kill -36 $$");
+    let exited = stage.event(&task.window, "exited");
+    assert_eq!((&exited["signal"], &exited["exit_code"]), (&json!("SIGRTMIN+2"), &json!(null)));
+}
+
+#[test]
+fn an_end_that_was_told_before_tmux_shows_it_is_not_waited_for() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exec sleep 1000");
+    // As the one who watches over it writes it down, while the pane lives on for a moment.
+    let record = stage.world.state_dir().join(format!("tasks/{}.exit", task.run));
+    let draft = stage.world.state_dir().join("draft");
+    fs::write(&draft, r#"{"code":7,"signal":null,"hung_up":false}"#).expect("written");
+    fs::rename(draft, record).expect("moved");
+    stage.event(&task.window, "exited");
+    let waited = stage.task(&["wait", "t", "--timeout", "20s"]);
+    assert_eq!(waited.code, Some(1), "{}", waited.stderr);
+    assert!(waited.text().contains("exited with code 7"), "{} {}", waited.text(), waited.stderr);
+}
+
+#[test]
+fn what_runs_in_a_window_that_is_nobodys_launch_is_stopped_as_well() {
+    let stage = Stage::new();
+    stage.run("t", "exec sleep 1000");
+    let window = stage.foreign_window("own", "exec sleep 1000");
+    stage.tmux.run(&["set-option", "-w", "-t", &window, "remain-on-exit", "on"]);
+    let stopped = stage.done(&["stop", "own"]);
+    assert_eq!(stopped.text().trim(), format!("stopped {window} own (SIGTERM)"));
+}
