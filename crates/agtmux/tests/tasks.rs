@@ -306,3 +306,33 @@ fn tasks_live_on_while_the_daemon_is_away_and_nothing_is_told_twice() {
     assert_eq!(again["window_id"], "@0", "the slot is found again");
     wait_for_event(&world, &again, "exited");
 }
+
+#[test]
+fn what_waits_for_the_program_when_the_daemon_is_killed_is_told_by_the_next_one() {
+    let world = world();
+    let (said, go) = (world.home().join("said"), world.home().join("go"));
+    let body = format!(
+        "read -r line; echo \"$line\" >>{0}; until [ -e {1} ]; do sleep 0.05; done",
+        said.display(),
+        go.display()
+    );
+    let hook = script(&world, "hook", &body);
+    configure(&world, &format!("[tasks]\non_event = \"{}\"\n", hook.display()));
+    let run = launch(&world, "t", "exit 3");
+    wait_for_event(&world, &run, "exited");
+    let told = || fs::read_to_string(&said).unwrap_or_default().lines().count();
+    wait_until("the first is told, and the second waits", SOON, || told() == 1);
+    kill(pid(&world));
+    fs::write(&go, "").expect("written");
+    let later = launch(&world, "u", "exit 4");
+    wait_for_event(&world, &later, "exited");
+    wait_until("all four", SOON, || told() >= 4);
+    let kinds: Vec<(Value, Value)> = fs::read_to_string(&said)
+        .expect("said")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("an event"))
+        .map(|event| (event["task"].clone(), event["type"].clone()))
+        .collect();
+    let expected = [("t", "started"), ("t", "exited"), ("u", "started"), ("u", "exited")];
+    assert_eq!(kinds, expected.map(|(task, kind)| (json!(task), json!(kind))));
+}

@@ -129,8 +129,8 @@ impl Tasks {
             // Its window is gone, or has another run: nobody can ask for it any more.
             RunFiles::of(&self.0.dir, run.as_str()).remove_log();
         }
-        for event in &events {
-            self.0.on_event.tell(event);
+        if !events.is_empty() {
+            self.0.on_event.nudge();
         }
         self.settle(session, place, &events, &over).await;
         true

@@ -75,7 +75,7 @@ impl Tasks {
     ) -> Self {
         let dir = paths.tasks_dir();
         let program = std::env::current_exe().unwrap_or_default().with_file_name("agtmux");
-        let on_event = OnEvent::start(&discovery.config().tasks.on_event);
+        let on_event = OnEvent::start(&discovery.config().tasks.on_event, store.path(), &paths.state_dir);
         let book = Mutex::new(Book::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
         let owner = paths.task_owner();
