@@ -45,7 +45,7 @@ impl Tasks {
         if slot.dead {
             return Ok(ended(&place, vec![ended_task(&slot)]));
         }
-        self.strike(&place, &slot).await;
+        self.strike(&slot).await;
         self.until_dead(&tmux, &place, slot).await
     }
 
@@ -143,14 +143,12 @@ impl Tasks {
     }
 
     /// TERM to everything below the one who watches over it, and after a while KILL. That one stays to write down how it ended.
-    async fn strike(&self, place: &Place, slot: &SlotPane) {
-        let watched =
-            self.0.book.lock().await.session(place).runs.values().any(|run| run.row.process.pid == slot.pane_pid);
+    async fn strike(&self, slot: &SlotPane) {
         for (kill, patience) in [(false, GENTLY), (true, FORCED)] {
             let until = Instant::now() + patience;
             let mut struck = false;
             loop {
-                let below = self.below(slot.pane_pid, watched);
+                let below = self.below(slot.pane_pid);
                 if below.is_empty() {
                     return;
                 }
@@ -168,11 +166,9 @@ impl Tasks {
         }
     }
 
-    /// With the pane's own process, where that is not the one who watches.
-    fn below(&self, pane_pid: u32, watched: bool) -> Vec<(u32, u64)> {
+    fn below(&self, pane_pid: u32) -> Vec<(u32, u64)> {
         let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
-        let below =
-            tree.into_iter().flat_map(|tree| tree.processes).filter(|p| (p.pid != pane_pid || !watched) && !p.zombie);
+        let below = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
         below.map(|process| (process.pid, process.start)).collect()
     }
 }

@@ -166,11 +166,8 @@ fn an_end_that_was_told_before_tmux_shows_it_is_not_waited_for() {
 }
 
 #[test]
-fn what_runs_in_a_window_that_is_nobodys_launch_is_stopped_as_well() {
+fn a_task_that_was_stopped_is_said_to_have_ended_and_how() {
     let stage = Stage::new();
-    stage.run("t", "exec sleep 1000");
-    let window = stage.foreign_window("own", "exec sleep 1000");
-    stage.tmux.run(&["set-option", "-w", "-t", &window, "remain-on-exit", "on"]);
-    let stopped = stage.done(&["stop", "own"]);
-    assert_eq!(stopped.text().trim(), format!("stopped {window} own (SIGTERM)"));
+    let task = stage.run("t", "exec sleep 1000");
+    assert_eq!(stage.done(&["stop", "t"]).text().trim(), format!("stopped {} t (SIGTERM)", task.window));
 }
