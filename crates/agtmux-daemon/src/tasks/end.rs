@@ -11,7 +11,7 @@ use agtmux_tmux::{SlotPane, TaskSession, TmuxServer};
 
 use crate::actions::{Asker, Noted};
 
-use super::{Place, READER_WITHIN, Tasks, not_ours, tmux_failed};
+use super::{Place, Tasks, not_ours, tmux_failed};
 use agtmux_api::task_files::RunFiles;
 
 /// How long a task gets to end by itself when it is asked to.
@@ -51,7 +51,7 @@ impl Tasks {
 
     /// The one who watches over it ends a moment after it. How it ended is said, or that it has not.
     async fn until_dead(&self, tmux: &TmuxServer, place: &Place, slot: SlotPane) -> Result<TaskEnded, ApiError> {
-        let mut until = Instant::now() + ENDED_WITHIN;
+        let until = Instant::now() + ENDED_WITHIN;
         loop {
             let seen = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
             let pane = seen.and_then(|seen| seen.panes.into_iter().find(|pane| pane.pane == slot.pane));
@@ -65,7 +65,6 @@ impl Tasks {
                     return if pane.dead { Ok(ended(place, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
                 }
                 // A pane is dead when its terminal is closed; how its process ended tmux hears a moment later.
-                Some(pane) if pane.dead => until = until.min(Instant::now() + READER_WITHIN),
                 Some(_) => {}
             }
             tokio::time::sleep(LOOK_EVERY).await;
