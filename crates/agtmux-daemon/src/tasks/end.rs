@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskStop};
+use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskEventsQuery, TaskStop};
 use agtmux_core::ids::WindowId;
-use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskInput};
+use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskEventKind, TaskInput};
 use agtmux_tmux::platform::strike;
 use agtmux_tmux::{SlotPane, TaskSession, TmuxServer};
 
@@ -64,11 +64,25 @@ impl Tasks {
                 Some(pane) if Instant::now() >= until => {
                     return if pane.dead { Ok(ended(place, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
                 }
-                // A pane is dead when its terminal is closed; how its process ended tmux hears a moment later.
+                // A pane is dead when its terminal is closed; how its process ended tmux hears a moment later, or never.
+                Some(pane) if pane.dead => {
+                    if let Some(end) = self.told_end(&pane).await {
+                        return Ok(ended(place, vec![end]));
+                    }
+                }
                 Some(_) => {}
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// As the one who watched over it has written it down.
+    async fn told_end(&self, pane: &SlotPane) -> Option<EndedTask> {
+        let run_id = Some(pane.run.clone()?);
+        let told = self.events(TaskEventsQuery { run_id, after: Some(0), ..TaskEventsQuery::default() }).await.ok()?;
+        let end = told.items.into_iter().find(|event| event.kind == TaskEventKind::Exited)?;
+        let signal = end.signal.map(|signal| signal.to_string());
+        Some(EndedTask { exit_code: end.exit_code, signal, ..ended_task(pane) })
     }
 
     /// Takes windows away in which nothing runs any more.
