@@ -2,7 +2,7 @@
 //! output leave for each other. They are what tells a daemon that was away what happened meanwhile.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -203,15 +203,24 @@ impl BoundedLog {
 
 /// What is kept, the oldest first, and at most this much of it from its end.
 pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let whole = |path: &Path| match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read,
-    };
-    let newer = whole(path)?;
-    let mut bytes = if (newer.len() as u64) < most { whole(&older(path))? } else { Vec::new() };
+    let newer = end_of(path, most)?;
+    let mut bytes = end_of(&older(path), most - newer.len() as u64)?;
     bytes.extend(newer);
-    let from = bytes.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-    Ok(bytes.split_off(from))
+    Ok(bytes)
+}
+
+/// No more than that is read, however long the file is. None is an empty one.
+fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        file => file?,
+    };
+    let size = file.metadata()?.len();
+    let take = size.min(most);
+    file.seek(SeekFrom::Start(size - take))?;
+    let mut bytes = Vec::new();
+    file.take(take).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn older(path: &Path) -> PathBuf {
@@ -266,6 +275,9 @@ mod tests {
         assert!((50..=100).contains(&kept.len()), "{}", kept.len());
         assert!(kept.ends_with(b"line 098\nline 099\n"));
         assert_eq!(read_log(&path, 4).expect("read"), b"099\n");
+        for most in 0..kept.len() {
+            assert_eq!(read_log(&path, most as u64).expect("read"), kept[kept.len() - most..], "{most}");
+        }
         assert_eq!(read_log(&dir.join("none.log"), 4).expect("no log is an empty one"), b"");
         fs::remove_dir_all(&dir).expect("removed");
     }

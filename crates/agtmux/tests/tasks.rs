@@ -163,7 +163,7 @@ fn ending_by_us_is_told_for_what_it_is() {
     let done = launch(&world, "done", "true");
     wait_for_event(&world, &done, "exited");
     let end = task(&world, &["stop", "stopped", "--json"]).json();
-    assert_eq!(end["tasks"][0]["task"], "stopped");
+    assert_eq!((&end["tasks"][0]["task"], &end["tasks"][0]["signal"]), (&json!("stopped"), &json!("SIGTERM")));
     assert_eq!(wait_for_event(&world, &stopped, "exited")["signal"], "SIGTERM");
     task(&world, &["stop", "window", "--window"]);
     let gone = wait_for_event(&world, &window, "disappeared");
@@ -305,4 +305,34 @@ fn tasks_live_on_while_the_daemon_is_away_and_nothing_is_told_twice() {
     let again = launch(&world, "ended", "exit 1");
     assert_eq!(again["window_id"], "@0", "the slot is found again");
     wait_for_event(&world, &again, "exited");
+}
+
+#[test]
+fn what_waits_for_the_program_when_the_daemon_is_killed_is_told_by_the_next_one() {
+    let world = world();
+    let (said, go) = (world.home().join("said"), world.home().join("go"));
+    let body = format!(
+        "read -r line; echo \"$line\" >>{0}; until [ -e {1} ]; do sleep 0.05; done",
+        said.display(),
+        go.display()
+    );
+    let hook = script(&world, "hook", &body);
+    configure(&world, &format!("[tasks]\non_event = \"{}\"\n", hook.display()));
+    let run = launch(&world, "t", "exit 3");
+    wait_for_event(&world, &run, "exited");
+    let told = || fs::read_to_string(&said).unwrap_or_default().lines().count();
+    wait_until("the first is told, and the second waits", SOON, || told() == 1);
+    kill(pid(&world));
+    fs::write(&go, "").expect("written");
+    let later = launch(&world, "u", "exit 4");
+    wait_for_event(&world, &later, "exited");
+    wait_until("all four", SOON, || told() >= 4);
+    let kinds: Vec<(Value, Value)> = fs::read_to_string(&said)
+        .expect("said")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("an event"))
+        .map(|event| (event["task"].clone(), event["type"].clone()))
+        .collect();
+    let expected = [("t", "started"), ("t", "exited"), ("u", "started"), ("u", "exited")];
+    assert_eq!(kinds, expected.map(|(task, kind)| (json!(task), json!(kind))));
 }

@@ -34,6 +34,9 @@ pub struct TaskRun {
     /// The project that the session belongs to; left out, where it runs.
     #[serde(default)]
     pub project: Option<String>,
+    /// The process that the session is kept for; left out, the agent that asks, if it is one.
+    #[serde(default)]
+    pub keeper: Option<u32>,
 }
 
 /// A task that runs.
@@ -190,6 +193,9 @@ pub struct TaskStartup {
     pub socket: Option<String>,
     /// Whose sessions are looked at: an absolute path.
     pub project: String,
+    /// The process that the session is kept for; left out, the agent that asks, if it is one.
+    #[serde(default)]
+    pub keeper: Option<u32>,
 }
 
 /// What was found. It is for the person, and gives no agent a turn.

@@ -47,6 +47,9 @@ impl Delivery {
     const CONVERSATION: Self =
         Self { status: true, notice: false, message: true, agent_turn: Some(AgentTurn::FollowUp) };
 
+    /// Of what another event tells as well: only the status line knows of it, whoever goes by this alone.
+    pub const COLLAPSED: Self = Self { status: true, notice: false, message: false, agent_turn: None };
+
     /// What a startup scan found or cleaned up: for the person only.
     pub const STARTUP: Self = Self { status: false, notice: true, message: false, agent_turn: None };
 

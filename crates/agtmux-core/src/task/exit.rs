@@ -80,6 +80,13 @@ const OWN: &[(u8, &str)] = &[
 #[cfg(not(target_os = "linux"))]
 const OWN: &[(u8, &str)] = &[(7, "SIGEMT"), (10, "SIGBUS"), (12, "SIGSYS"), (30, "SIGUSR1"), (31, "SIGUSR2")];
 
+/// The first and the last real-time signal as glibc numbers them; they have no names but by their distance from the first.
+#[cfg(target_os = "linux")]
+const REAL_TIME: std::ops::RangeInclusive<u8> = 34..=64;
+#[cfg(not(target_os = "linux"))]
+const REAL_TIME: std::ops::RangeInclusive<u8> = 65..=126;
+const REAL_TIME_NAME: &str = "SIGRTMIN";
+
 fn named() -> impl Iterator<Item = &'static (u8, &'static str)> {
     COMMON.iter().chain(OWN)
 }
@@ -88,6 +95,8 @@ impl fmt::Display for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match named().find(|(number, _)| *number == self.0) {
             Some((_, name)) => f.write_str(name),
+            None if self.0 == *REAL_TIME.start() => f.write_str(REAL_TIME_NAME),
+            None if REAL_TIME.contains(&self.0) => write!(f, "{REAL_TIME_NAME}+{}", self.0 - REAL_TIME.start()),
             None => write!(f, "{}", self.0),
         }
     }
@@ -104,6 +113,11 @@ impl FromStr for Signal {
     fn from_str(s: &str) -> Result<Self, BadSignal> {
         if let Some((number, _)) = named().find(|(_, name)| *name == s || name.strip_prefix("SIG") == Some(s)) {
             return Ok(Self(*number));
+        }
+        if let Some(more) = s.strip_prefix(REAL_TIME_NAME) {
+            let more = if more.is_empty() { Some("0") } else { more.strip_prefix('+') };
+            let number = more.and_then(|more| more.parse::<u8>().ok()?.checked_add(*REAL_TIME.start()));
+            return number.filter(|number| REAL_TIME.contains(number)).map(Self).ok_or(BadSignal);
         }
         let number: u8 = s.parse().map_err(|_| BadSignal)?;
         if (1..128).contains(&number) { Ok(Self(number)) } else { Err(BadSignal) }
@@ -132,7 +146,9 @@ mod tests {
     fn an_end_is_said_in_words() {
         assert_eq!(Exit::with_code(2).to_string(), "code 2");
         assert_eq!(Exit::by_signal(Signal(15)).to_string(), "signal SIGTERM");
-        assert_eq!(Exit::by_signal(Signal(34)).to_string(), "signal 34");
+        assert_eq!(Exit::by_signal(Signal(33)).to_string(), "signal 33");
+        #[cfg(target_os = "linux")]
+        assert_eq!(Exit::by_signal(Signal(36)).to_string(), "signal SIGRTMIN+2");
         assert_eq!(Exit::UNKNOWN.to_string(), "unknown code");
     }
 
@@ -143,7 +159,7 @@ mod tests {
             assert_eq!(signal.to_string().parse(), Ok(signal));
         }
         assert_eq!("KILL".parse(), Ok(Signal(9)));
-        for bad in ["", "0", "128", "-9", "SIGNOPE", "9 "] {
+        for bad in ["", "0", "128", "-9", "SIGNOPE", "9 ", "SIGRTMIN+99", "SIGRTMIN2", "SIGRTMIN+255"] {
             assert_eq!(bad.parse::<Signal>(), Err(BadSignal), "{bad}");
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct Asker {
     pub(crate) via: &'static str,
     /// It may be anybody of this machine, and cannot be told any more.
     pub(crate) vanished: bool,
+    /// The process that it asks for, where it names one.
+    pub(crate) keeper: Option<u32>,
 }
 
 /// Who is behind a request.
@@ -61,13 +63,16 @@ impl Actions {
         self.agent_of_its_pane(&*processes, &line).await.map_or(Behind::Somebody, Behind::Agent)
     }
 
-    /// The process for which something is kept: the agent behind a request, or else the parent of the one that asks.
+    /// The process for which something is kept: the one that was named, or the agent behind the request. Whoever else started the one
+    /// that asks may be a wrapper that is gone at once, and proves nothing.
     pub(crate) fn keeper_of(&self, asker: &Asker) -> Option<u32> {
+        if asker.keeper.is_some() {
+            return asker.keeper;
+        }
         let processes = self.0.discovery.processes();
         let line = ancestors(&*processes, asker.peer?.pid?);
         let facts: Vec<ProcessFacts<'_>> = line.iter().rev().map(observe::process_facts).collect();
-        let agent = self.0.discovery.registry().identify(&facts, None).map(|found| found.pid);
-        agent.or_else(|| line.get(1).map(|parent| parent.pid))
+        self.0.discovery.registry().identify(&facts, None).map(|found| found.pid)
     }
 
     /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever

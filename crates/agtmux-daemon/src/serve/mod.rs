@@ -72,7 +72,7 @@ pub(crate) async fn serve(bound: Bound, context: Context) -> std::io::Result<()>
 
 /// Whatever comes by the socket is asked by the process at its other end.
 async fn name_caller(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(Asker { peer: Some(peer), via: "unix", vanished: false });
+    request.extensions_mut().insert(Asker { peer: Some(peer), via: "unix", vanished: false, keeper: None });
     next.run(request).await
 }
 

@@ -68,6 +68,7 @@ pub(super) async fn run_task(
     body: Body,
 ) -> Answer<TaskStarted> {
     let run: TaskRun = read(body).await?;
+    let asker = Asker { keeper: run.keeper, ..asker };
     whole(async move { context.tasks.run(run, &asker).await }).await
 }
 
@@ -157,6 +158,7 @@ pub(super) async fn start_up_tasks(
     body: Body,
 ) -> Answer<TaskStartupReport> {
     let asked: TaskStartup = read(body).await?;
+    let asker = Asker { keeper: asked.keeper, ..asker };
     whole(async move { context.tasks.startup(asked, &asker).await }).await
 }
 

@@ -124,9 +124,13 @@ impl Tasks {
             tracing::warn!(session = %place.session, "what happened to tasks could not be stored; it is told later");
             return false;
         };
-        session.machine = machine;
-        for event in &events {
-            self.0.on_event.tell(event);
+        let before = std::mem::replace(&mut session.machine, machine);
+        for run in before.runs().filter(|run| session.machine.runs().all(|known| known != *run)) {
+            // Its window is gone, or has another run: nobody can ask for it any more.
+            RunFiles::of(&self.0.dir, run.as_str()).remove_log();
+        }
+        if !events.is_empty() {
+            self.0.on_event.nudge();
         }
         self.settle(session, place, &events, &over).await;
         true

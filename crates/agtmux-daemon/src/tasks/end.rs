@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use agtmux_api::error::ApiError;
-use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskStop};
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskEventsQuery, TaskStop};
 use agtmux_core::ids::WindowId;
-use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskInput};
+use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskEventKind, TaskInput};
 use agtmux_tmux::platform::strike;
-use agtmux_tmux::{SlotPane, TaskSession};
+use agtmux_tmux::{SlotPane, TaskSession, TmuxServer};
 
 use crate::actions::{Asker, Noted};
 
@@ -17,6 +17,8 @@ use agtmux_api::task_files::RunFiles;
 /// How long a task gets to end by itself when it is asked to.
 const GENTLY: Duration = Duration::from_secs(5);
 const FORCED: Duration = Duration::from_secs(3);
+/// One that has nothing left to wait for writes to its terminal for 2 s at the most.
+const ENDED_WITHIN: Duration = Duration::from_secs(4);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Tasks {
@@ -40,11 +42,47 @@ impl Tasks {
             self.look_soon(&place).await;
             return Ok(ended(&place, vec![ended_task(&slot)]));
         }
-        if !slot.dead {
-            self.strike(&slot).await;
+        if slot.dead {
+            return Ok(ended(&place, vec![ended_task(&slot)]));
         }
-        let (_, slot) = self.find_ours(&tmux, &place, &action.task).await?;
-        Ok(ended(&place, vec![ended_task(&slot)]))
+        self.strike(&slot).await;
+        self.until_dead(&tmux, &place, slot).await
+    }
+
+    /// The one who watches over it ends a moment after it. How it ended is said, or that it has not.
+    async fn until_dead(&self, tmux: &TmuxServer, place: &Place, slot: SlotPane) -> Result<TaskEnded, ApiError> {
+        let until = Instant::now() + ENDED_WITHIN;
+        loop {
+            let seen = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+            let pane = seen.and_then(|seen| seen.panes.into_iter().find(|pane| pane.pane == slot.pane));
+            match pane {
+                // Its window went with it.
+                None => return Ok(ended(place, vec![ended_task(&slot)])),
+                Some(pane) if has_ended(&pane) || pane.pane_pid != slot.pane_pid => {
+                    return Ok(ended(place, vec![ended_task(&pane)]));
+                }
+                Some(pane) if Instant::now() >= until => {
+                    return if pane.dead { Ok(ended(place, vec![ended_task(&pane)])) } else { Err(still_runs(&slot)) };
+                }
+                // A pane is dead when its terminal is closed; how its process ended tmux hears a moment later, or never.
+                Some(pane) if pane.dead => {
+                    if let Some(end) = self.told_end(&pane).await {
+                        return Ok(ended(place, vec![end]));
+                    }
+                }
+                Some(_) => {}
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// As the one who watched over it has written it down.
+    async fn told_end(&self, pane: &SlotPane) -> Option<EndedTask> {
+        let run_id = Some(pane.run.clone()?);
+        let told = self.events(TaskEventsQuery { run_id, after: Some(0), ..TaskEventsQuery::default() }).await.ok()?;
+        let end = told.items.into_iter().find(|event| event.kind == TaskEventKind::Exited)?;
+        let signal = end.signal.map(|signal| signal.to_string());
+        Some(EndedTask { exit_code: end.exit_code, signal, ..ended_task(pane) })
     }
 
     /// Takes windows away in which nothing runs any more.
@@ -157,6 +195,11 @@ fn dead_windows(session: &TaskSession) -> Vec<&SlotPane> {
     dead
 }
 
+fn has_ended(pane: &SlotPane) -> bool {
+    let exit = ended_task(pane);
+    pane.dead && (exit.exit_code.is_some() || exit.signal.is_some())
+}
+
 fn ended_task(pane: &SlotPane) -> EndedTask {
     let signal = pane.dead_signal.and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0).map(Signal);
     let exit = Exit { code: pane.dead_status.filter(|_| pane.dead && signal.is_none()), signal };
@@ -166,6 +209,12 @@ fn ended_task(pane: &SlotPane) -> EndedTask {
         exit_code: exit.code,
         signal: exit.signal.map(|signal| signal.to_string()),
     }
+}
+
+fn still_runs(slot: &SlotPane) -> ApiError {
+    let message = format!("'{}' still runs, though it was sent SIGTERM and then SIGKILL", slot.window_name);
+    ApiError::new(ErrorCode::Precondition, message)
+        .with_hint(format!("agtmux task stop {} --window takes its window away", slot.window_name))
 }
 
 fn ended(place: &Place, tasks: Vec<EndedTask>) -> TaskEnded {

@@ -9,6 +9,7 @@ mod book;
 mod end;
 mod follow;
 mod launch;
+mod litter;
 mod look;
 mod on_event;
 mod read;
@@ -74,7 +75,7 @@ impl Tasks {
     ) -> Self {
         let dir = paths.tasks_dir();
         let program = std::env::current_exe().unwrap_or_default().with_file_name("agtmux");
-        let on_event = OnEvent::start(&discovery.config().tasks.on_event);
+        let on_event = OnEvent::start(&discovery.config().tasks.on_event, store.path(), &paths.state_dir);
         let book = Mutex::new(Book::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
         let owner = paths.task_owner();
@@ -84,6 +85,7 @@ impl Tasks {
         // Before anybody can start one: what is there now was begun by a daemon before this one.
         let begun = tasks.files_in_dir();
         tokio::spawn(tasks.clone().follow(begun));
+        tokio::spawn(tasks.clone().tidy());
         tasks
     }
 

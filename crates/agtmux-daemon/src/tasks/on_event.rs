@@ -1,71 +1,151 @@
-//! A program of the user's for each event, one after the other. It never keeps the daemon waiting.
+//! A program of the user's for each event, one after the other. It never keeps the daemon waiting, and what it was not told yet is
+//! read from the store: also what happened before a daemon was killed.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
+use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::task::TaskEvent;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
-use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::process::{Child, Command};
+use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
 
-/// More than this many wait for nobody: the program does not keep up, or hangs.
-const MOST_WAITING: usize = 1024;
-/// One that takes longer is ended.
+use crate::store::tasks as stored;
+
+/// One that takes longer is ended, with all that it has started.
 const DONE_WITHIN: Duration = Duration::from_secs(30);
+/// Where the store cannot be read.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-pub(super) struct OnEvent(Option<mpsc::Sender<TaskEvent>>);
+pub(super) struct OnEvent(Option<Arc<Notify>>);
+
+/// How far the program was told.
+struct Told {
+    store: PathBuf,
+    /// Holds the number of the last event that it was given.
+    mark: PathBuf,
+}
 
 impl OnEvent {
     /// The words are separated by spaces. No shell reads them.
-    pub(super) fn start(command: &str) -> Self {
+    pub(super) fn start(command: &str, store: &Path, state_dir: &Path) -> Self {
+        let told = Told { store: store.to_owned(), mark: state_dir.join("on_event.seq") };
         let words: Vec<String> = command.split_whitespace().map(ToOwned::to_owned).collect();
         if words.is_empty() {
+            // What happens while there is no program is nobody's business later.
+            let _ = std::fs::remove_file(&told.mark);
             return Self(None);
         }
-        let (sender, mut events) = mpsc::channel::<TaskEvent>(MOST_WAITING);
-        tokio::spawn(async move {
-            while let Some(event) = events.recv().await {
-                if let Err(error) = run(&words, &event).await {
-                    tracing::warn!(program = words[0], error, "tasks.on_event failed");
-                }
-            }
-        });
-        Self(Some(sender))
+        // Before anything can happen that it is to be told.
+        let after = told.so_far().inspect_err(|error| tracing::warn!(error, "tasks.on_event begins later")).ok();
+        let news = Arc::new(Notify::new());
+        tokio::spawn(tell_all(words, Arc::new(told), after, Arc::clone(&news)));
+        Self(Some(news))
     }
 
-    pub(super) fn tell(&self, event: &TaskEvent) {
-        if let Some(sender) = &self.0
-            && sender.try_send(event.clone()).is_err()
-        {
-            tracing::warn!(seq = event.seq, "tasks.on_event does not keep up; it is not told of this event");
+    /// Something was stored.
+    pub(super) fn nudge(&self) {
+        if let Some(news) = &self.0 {
+            news.notify_one();
         }
     }
 }
 
-async fn run(words: &[String], event: &TaskEvent) -> Result<(), String> {
+impl Told {
+    /// From its first day on: what happened before that is history.
+    fn so_far(&self) -> Result<u64, String> {
+        let known = std::fs::read_to_string(&self.mark).ok().and_then(|text| text.trim().parse().ok());
+        match known {
+            Some(seq) => Ok(seq),
+            None => {
+                let seq = stored::last_seq(&self.store).map_err(|error| error.to_string())?;
+                self.note(seq).map_err(|error| error.to_string())?;
+                Ok(seq)
+            }
+        }
+    }
+
+    fn next(&self, after: Option<u64>) -> Result<Vec<TaskEvent>, String> {
+        let after = after.map_or_else(|| self.so_far(), Ok)?;
+        let query = TaskEventsQuery { after: Some(after), limit: Some(64), ..TaskEventsQuery::default() };
+        stored::events(&self.store, &query).map_err(|error| error.to_string())
+    }
+
+    fn note(&self, seq: u64) -> io::Result<()> {
+        let draft = self.mark.with_extension("draft");
+        std::fs::write(&draft, seq.to_string())?;
+        std::fs::rename(draft, &self.mark)
+    }
+}
+
+async fn tell_all(words: Vec<String>, told: Arc<Told>, mut after: Option<u64>, news: Arc<Notify>) {
+    loop {
+        let asked = Arc::clone(&told);
+        let next = spawn_blocking(move || asked.next(after)).await.unwrap_or_else(|error| Err(error.to_string()));
+        let events = match next {
+            Ok(events) => events,
+            Err(error) => {
+                tracing::warn!(error, "what tasks.on_event is to be told cannot be read");
+                sleep(TRY_AGAIN).await;
+                continue;
+            }
+        };
+        if events.is_empty() {
+            news.notified().await;
+        }
+        for event in events {
+            after = Some(event.seq);
+            if let Err(error) = run(&words, &event, &told).await {
+                tracing::warn!(program = words[0], seq = event.seq, error, "tasks.on_event failed");
+            }
+        }
+    }
+}
+
+async fn run(words: &[String], event: &TaskEvent, told: &Told) -> Result<(), String> {
     let mut line = serde_json::to_vec(event).map_err(|error| error.to_string())?;
     line.push(b'\n');
-    let mut child = Command::new(&words[0])
+    let started = Command::new(&words[0])
         .args(&words[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| error.to_string())?;
-    let input = child.stdin.take();
-    let whole = async {
-        if let Some(mut input) = input {
-            // One that does not want to know need not read it.
-            let _ = input.write_all(&line).await;
-        }
-        child.wait().await
-    };
-    match timeout(DONE_WITHIN, whole).await {
+        .spawn();
+    // It has its turn from here on, and gets no other one for this event.
+    let noted = told.note(event.seq);
+    let mut child = started.map_err(|error| error.to_string())?;
+    let group = child.id();
+    let ended = timeout(DONE_WITHIN, whole(&mut child, &line)).await;
+    if ended.is_err() {
+        end_group(group);
+    }
+    noted.map_err(|error| format!("it may be told once more: {error}"))?;
+    match ended {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(status.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("it did not end within {} s", DONE_WITHIN.as_secs())),
+    }
+}
+
+async fn whole(child: &mut Child, line: &[u8]) -> io::Result<std::process::ExitStatus> {
+    if let Some(mut input) = child.stdin.take() {
+        // One that does not want to know need not read it.
+        let _ = input.write_all(line).await;
+    }
+    child.wait().await
+}
+
+fn end_group(group: Option<u32>) {
+    if let Some(group) = group.and_then(|group| Pid::from_raw(group.cast_signed())) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
 }

@@ -8,6 +8,7 @@ use agtmux_api::wire::{
     TaskLogs, TaskLogsQuery, TaskPlace,
 };
 use agtmux_core::ids::{PaneId, TargetName, WindowId};
+use agtmux_core::output::lines as plain_lines;
 use agtmux_core::refs::Ref;
 use agtmux_core::task::RunId;
 
@@ -18,6 +19,8 @@ use crate::store::tasks as stored;
 
 /// Where nobody says how many lines, all that are kept; this is how many a pane is asked for that keeps no log.
 const HISTORY: u32 = 2000;
+/// Of a log that may be as large as the configuration allows, the newest that one answer can carry.
+const MOST_READ: u64 = 16 << 20;
 
 impl Tasks {
     pub(crate) async fn list(&self, asked: &TaskPlace) -> Result<TaskList, ApiError> {
@@ -35,15 +38,17 @@ impl Tasks {
         let log = run.as_ref().map(|run| RunFiles::of(&self.0.dir, run.as_str()).log()).filter(|log| log.exists());
         let mut lines = match &log {
             Some(log) => {
-                let unreadable = |error: std::io::Error| {
+                let log = log.clone();
+                let read = tokio::task::spawn_blocking(move || read_log(&log, MOST_READ).map(|it| plain_lines(&it)));
+                read.await.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(|error| {
                     ApiError::new(ErrorCode::Internal, format!("its log cannot be read: {error}"))
-                };
-                agtmux_core::output::lines(&read_log(log, u64::MAX).map_err(unreadable)?)
+                        .with_hint("agtmux daemon logs")
+                })?
             }
             None => {
                 let shown = tmux.output(slot.pane, asked.lines.unwrap_or(HISTORY), false).await;
                 let shown = shown.map_err(|error| tmux_failed(&error))?;
-                agtmux_core::output::lines(&shown.map(|shown| shown.screen).unwrap_or_default())
+                plain_lines(&shown.map(|shown| shown.screen).unwrap_or_default())
             }
         };
         let most = asked.lines.map_or(usize::MAX, |lines| lines as usize);

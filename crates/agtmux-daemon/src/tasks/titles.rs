@@ -1,7 +1,7 @@
 //! What a harness session is called: its title, or the first thing that the user said in it, from the file that the harness keeps.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use agtmux_core::task::session_title;
@@ -12,8 +12,8 @@ use serde_json::Value;
 const PLACES: [(&str, &str, &str); 2] =
     [("PI_CODING_AGENT_DIR", ".pi/agent", "sessions"), ("CLAUDE_CONFIG_DIR", ".claude", "projects")];
 
-/// A file of a long session is read so far.
-const MOST_BYTES: u64 = 16 << 20;
+/// Of a long session so much is read from its beginning, where the first message is, and from its end, where the last title is.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// The title of a session of any harness that we can read, cut to what a notice has room for.
 pub(super) fn title_of(home: &Path, session_id: &str) -> Option<String> {
@@ -21,9 +21,20 @@ pub(super) fn title_of(home: &Path, session_id: &str) -> Option<String> {
         let root = std::env::var_os(variable).map_or_else(|| home.join(usual), PathBuf::from);
         session_file(&root.join(folder), session_id)
     })?;
-    let lines = BufReader::new(File::open(file).ok()?.take(MOST_BYTES)).lines().map_while(Result::ok);
-    let (title, first) = names(lines);
+    let (title, first) = names(both_ends(File::open(file).ok()?).ok()?.lines().map(str::to_owned));
     session_title(title.as_deref(), first.as_deref())
+}
+
+/// A line that is cut is no JSON, and counts for nothing.
+fn both_ends(mut file: File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let size = file.metadata()?.len();
+    (&mut file).take(MOST_BYTES).read_to_end(&mut bytes)?;
+    if size > MOST_BYTES {
+        file.seek(SeekFrom::Start((size - MOST_BYTES).max(MOST_BYTES)))?;
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn session_file(sessions: &Path, session_id: &str) -> Option<PathBuf> {
@@ -100,6 +111,12 @@ mod tests {
         let line = r#"{"type":"session_info","name":"Mine"}"#;
         fs::write(project.join("2026-11-15T10-00-00_abc-1.jsonl"), line).expect("written");
         assert_eq!(title_of(&home, "abc-1").as_deref(), Some("Mine"));
+        let said = r#"{"type":"message","message":{"role":"user","content":"do it"}}"#;
+        let work = format!("{{\"type\":\"work\",\"text\":\"{}\"}}\n", "x".repeat(1000)).repeat(5000);
+        fs::write(project.join("x_long.jsonl"), format!("{said}\n{work}{line}\n")).expect("written");
+        assert_eq!(title_of(&home, "long").as_deref(), Some("Mine"));
+        fs::write(project.join("x_long.jsonl"), format!("{said}\n{work}")).expect("written");
+        assert_eq!(title_of(&home, "long").as_deref(), Some("do it"));
         assert_eq!(title_of(&home, "1"), None);
         assert_eq!(title_of(&home, "abc"), None);
         fs::remove_dir_all(&home).expect("removed");

@@ -54,13 +54,19 @@ pub fn default_socket(tmpdir: Option<&OsStr>) -> PathBuf {
     SocketDir::below(tmpdir).path().join("default")
 }
 
-/// A word that a shell reads as just this word.
+/// A word that sh, bash, zsh and fish read as just this word. Between quotes fish takes a backslash for more than a backslash, so it
+/// stands outside of them; zsh has a use for `=` and fish for `%` at the beginning.
 pub fn quoted_for_shell(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
     }
+    let character = |c: char| match c {
+        '\'' => "'\\''".to_owned(),
+        '\\' => "'\\\\'".to_owned(),
+        c => c.to_string(),
+    };
+    format!("'{}'", word.chars().map(character).collect::<String>())
 }
 
 impl TmuxServer {
@@ -109,7 +115,7 @@ impl TmuxServer {
     /// is opened before the server reads again.
     pub async fn launch(&self, launch: &Launch<'_>) -> Result<Launched, LaunchError> {
         let framing = Framing::fresh();
-        let until = given_up(std::time::SystemTime::now(), self.patience());
+        let until = self.given_up(None);
         let answer = self.run(&[launch::launch(&framing, until, launch)]).await?;
         launch::launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
@@ -168,9 +174,22 @@ mod tests {
 
     #[test]
     fn words_are_quoted_only_where_they_need_it() {
-        assert_eq!(quoted_for_shell("a-b_c.d/e=f"), "a-b_c.d/e=f");
+        assert_eq!(quoted_for_shell("a-b_c.d/e"), "a-b_c.d/e");
+        assert_eq!(quoted_for_shell("=ls"), "'=ls'");
         assert_eq!(quoted_for_shell("it's $x"), r"'it'\''s $x'");
         assert_eq!(quoted_for_shell(""), "''");
+    }
+
+    #[test]
+    fn every_shell_here_takes_a_quoted_word_as_it_is() {
+        let words = ["plain", "it's", "a\\b", "\\", "'", "a\\'b", "$HOME `x` $(y)", "a  b\"c", "!x #y ~", "ü日本"];
+        for word in words.into_iter().chain(["=ls", "%self", "a=b", "{a,b}", "*", "~", "^x", "-"]) {
+            for shell in ["sh", "bash", "zsh", "fish", "dash"] {
+                let line = format!("printf %s {}", quoted_for_shell(word));
+                let Ok(said) = std::process::Command::new(shell).args(["-c", &line]).output() else { continue };
+                assert_eq!(String::from_utf8_lossy(&said.stdout), word, "{shell}: {line}");
+            }
+        }
     }
 
     #[test]

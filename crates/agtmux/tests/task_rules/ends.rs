@@ -175,3 +175,33 @@ fn a_task_is_started_again_as_it_was_started() {
     let done = stage.task(&["run", "t", "--", &"x".repeat((127 << 10) + 1)]);
     assert!(done.code == Some(5) && done.stderr.contains("up to 127 KiB"), "{done:?}");
 }
+
+#[test]
+fn death_by_a_real_time_signal_names_it() {
+    let stage = Stage::new();
+    let task = stage.run("t", "kill -36 $$");
+    let exited = stage.event(&task.window, "exited");
+    assert_eq!((&exited["signal"], &exited["exit_code"]), (&json!("SIGRTMIN+2"), &json!(null)));
+}
+
+#[test]
+fn an_end_that_was_told_before_tmux_shows_it_is_not_waited_for() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exec sleep 1000");
+    // As the one who watches over it writes it down, while the pane lives on for a moment.
+    let record = stage.world.state_dir().join(format!("tasks/{}.exit", task.run));
+    let draft = stage.world.state_dir().join("draft");
+    fs::write(&draft, r#"{"code":7,"signal":null,"hung_up":false}"#).expect("written");
+    fs::rename(draft, record).expect("moved");
+    stage.event(&task.window, "exited");
+    let waited = stage.task(&["wait", "t", "--timeout", "20s"]);
+    assert_eq!(waited.code, Some(1), "{}", waited.stderr);
+    assert!(waited.text().contains("exited with code 7"), "{} {}", waited.text(), waited.stderr);
+}
+
+#[test]
+fn a_task_that_was_stopped_is_said_to_have_ended_and_how() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exec sleep 1000");
+    assert_eq!(stage.done(&["stop", "t"]).text().trim(), format!("stopped {} t (SIGTERM)", task.window));
+}

@@ -136,3 +136,15 @@ fn tasks_of_a_server_that_cannot_be_reached_have_not_disappeared() {
     stage.event(&asks.window, "input");
     assert_eq!(stage.told(&asks.window), ["started", "is waiting for input: Go on? [y/N]"]);
 }
+
+#[test]
+fn what_an_ended_task_wrote_goes_with_its_window() {
+    let stage = Stage::new();
+    stage.run("other", "exec sleep 1000");
+    let task = stage.run("t", "echo hello");
+    stage.event(&task.window, "exited");
+    let log = stage.world.state_dir().join(format!("tasks/logs/{}.log", task.run));
+    assert!(log.exists(), "{}", log.display());
+    stage.tmux.run(&["kill-window", "-t", &task.window]);
+    wait_until("its log is gone", SOON, || !log.exists());
+}

@@ -63,6 +63,13 @@ fn prose_and_logs_that_have_such_words_do_not_ask() {
     ];
     let tasks: Vec<_> =
         (0..).zip(lines).map(|(n, line)| stage.run(&format!("t{n}"), &format!("{line}; exec sleep 1000"))).collect();
+    // Whatever is told of a later prompt is told after looks that have shown these.
+    for task in &tasks {
+        wait_until(&format!("what {} says", task.window), SOON, || {
+            let entry = stage.entry(&task.window).unwrap_or_default();
+            entry["output_preview"].as_str().is_some_and(|shown| !shown.trim().is_empty())
+        });
+    }
     stage.witness();
     for task in tasks {
         assert_eq!(stage.told(&task.window), ["started"], "{:?}: {:#?}", task, stage.events());

@@ -13,7 +13,13 @@ use crate::stage::Stage;
 fn left_behind(stage: &Stage, session: &str, name: &str, command: &str) {
     let mut shell = stage.world.command("sh");
     shell.current_dir(&stage.project).env("AGTMUX_SESSION", session).env("AGTMUX", env!("CARGO_BIN_EXE_agtmux"));
-    let done = run(shell.args(["-c", r#""$AGTMUX" task run "$1" -- "$2"; code=$?; exit $code"#, "sh", name, command]));
+    let done = run(shell.args([
+        "-c",
+        r#""$AGTMUX" task run --keeper $$ "$1" -- "$2"; code=$?; exit $code"#,
+        "sh",
+        name,
+        command,
+    ]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
 }
 
@@ -133,7 +139,8 @@ fn a_session_that_was_taken_up_again_is_in_use() {
     left_behind(&stage, &resumed, "a", "exit 0");
     ended(&stage, &resumed, "a");
     let own = std::mem::replace(&mut stage.session, resumed.clone());
-    assert_eq!(startup(&stage)["removed"], json!([]), "a session does not clean up after itself");
+    let report = stage.done(&["startup", "--json", "--keeper", &std::process::id().to_string()]).json();
+    assert_eq!(report["removed"], json!([]), "a session does not clean up after itself");
     stage.session = own;
     assert_eq!(startup(&stage)["removed"], json!([]));
     assert_eq!(sessions(&stage), [resumed]);
@@ -151,4 +158,33 @@ fn what_a_user_runs_beside_an_ended_task_is_not_taken_away() {
     assert_eq!((&report["removed"], &report["active"][0]["tasks"]), (&json!([]), &json!(["a"])));
     stage.tmux.run(&["kill-pane", "-t", own.trim()]);
     assert_eq!(startup(&stage)["removed"], json!([left]));
+}
+
+#[test]
+fn a_session_of_nobody_knows_whom_is_left_alone() {
+    let stage = Stage::new();
+    let wrapped = stage.named("wrapped");
+    let mut shell = stage.world.command("sh");
+    shell.current_dir(&stage.project).env("AGTMUX_SESSION", &wrapped).env("AGTMUX", env!("CARGO_BIN_EXE_agtmux"));
+    // The wrapper is gone when this returns; the harness that called it may live.
+    let done = run(shell.args(["-c", r#""$AGTMUX" task run a -- 'exit 0'; code=$?; exit $code"#]));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    ended(&stage, &wrapped, "a");
+    assert_eq!(startup(&stage)["removed"], json!([]));
+    assert_eq!(sessions(&stage), [wrapped]);
+}
+
+#[test]
+fn the_project_is_the_one_that_the_harness_names() {
+    let stage = Stage::new();
+    let below = stage.named("below");
+    fs::create_dir_all(stage.file("sub")).expect("made");
+    let mut shell = stage.world.command("sh");
+    shell.current_dir(stage.file("sub")).env("AGTMUX_SESSION", &below).env("AGTMUX", env!("CARGO_BIN_EXE_agtmux"));
+    shell.env("AGTMUX_PROJECT", &stage.project);
+    let line = r#"AGTMUX_KEEPER=$$ "$AGTMUX" task run a -- 'exit 0'; code=$?; exit $code"#;
+    let done = run(shell.args(["-c", line]));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    ended(&stage, &below, "a");
+    assert_eq!(startup(&stage)["removed"], json!([below]));
 }

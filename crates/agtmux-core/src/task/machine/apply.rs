@@ -346,7 +346,10 @@ impl Slot {
     fn revive(&mut self) {
         let bells = self.run.bells.clone();
         let over = std::mem::replace(&mut self.run, Run { bells, ..Run::new(None) });
-        self.past.push(over);
+        // The window still names the launch. What is nobody's launch is named by nobody, and would pile up.
+        if over.id.is_some() {
+            self.past.push(over);
+        }
         self.taken = None;
     }
 }

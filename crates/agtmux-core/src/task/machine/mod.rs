@@ -106,6 +106,12 @@ impl TaskMachine {
         self.slots.values().any(|slot| slot.pane == Some(pane))
     }
 
+    /// Runs of windows that are there, over or not.
+    pub fn runs(&self) -> impl Iterator<Item = &RunId> {
+        let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.past));
+        runs.filter_map(|run| run.id.as_ref())
+    }
+
     /// Whether the end of this run is still to be told.
     pub fn awaits_end(&self, run: &RunId) -> bool {
         let runs = self.slots.values().flat_map(|slot| [&slot.run].into_iter().chain(&slot.past));

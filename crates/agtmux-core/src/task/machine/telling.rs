@@ -50,6 +50,7 @@ impl Teller<'_> {
         let rang = self.bells(task, pane, run);
         if let Some(notify) = self.told.last_mut().filter(|_| rang) {
             notify.collapsed = true;
+            notify.delivery = Delivery::COLLAPSED;
         }
         let what = if rang { Happening::RangThenExited(exit) } else { Happening::Exited(exit) };
         self.tell(what, &Subject { task, pane, run });

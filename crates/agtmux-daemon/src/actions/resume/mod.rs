@@ -9,7 +9,7 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Guards, Profile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::Ref;
-use agtmux_tmux::{Key, Typing};
+use agtmux_tmux::{Key, Typing, quoted_for_shell};
 use tokio::time::{Instant, sleep};
 
 use super::perform::{Request, content};
@@ -161,7 +161,7 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
     })?;
     let there = cwd.is_some_and(|dir| scene.processes.cwd(shell.pid).is_some_and(|is| is == std::path::Path::new(dir)));
     let line = match cwd.filter(|_| !there) {
-        Some(dir) => format!("cd {} && {command}", shell::quoted(dir)),
+        Some(dir) => format!("cd {} && {command}", quoted_for_shell(dir)),
         None => command.to_owned(),
     };
     let sender = Sender::of(scene, Some(Profile::Shell))?;

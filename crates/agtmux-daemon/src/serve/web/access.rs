@@ -106,7 +106,7 @@ fn access(door: &Door, request: &Request) -> Option<Access> {
 
 /// Which process it is that asks for something to be done: an agent may know the token as well.
 fn asker(request: &Request, client: Client) -> Asker {
-    let nobody = Asker { peer: None, via: "tcp", vanished: false };
+    let nobody = Asker { peer: None, via: "tcp", vanished: false, keeper: None };
     let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());
     let Some(to) = client.to.filter(|_| is_local && !matches!(*request.method(), Method::GET | Method::HEAD)) else {
         return nobody;

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use agtmux_core::state::State;
+use agtmux_tmux::quoted_for_shell;
 
 /// One thing that an agent does.
 pub(super) struct Scene {
@@ -159,7 +160,7 @@ impl Script {
     fn text(&self, dir: &Path, agtmux: &Path, demo: u32) -> String {
         let mut scenes = String::new();
         for (n, scene) in self.scenes.iter().enumerate() {
-            let (title, screen) = (quoted(scene.title), quoted(scene.screen.0));
+            let (title, screen) = (quoted_for_shell(scene.title), quoted_for_shell(scene.screen.0));
             let tells = scene.tells.map(|word| format!("tell {word}; ")).unwrap_or_default();
             let _ = writeln!(scenes, "    {n}) show {screen} {title}; {tells}wait_for {};;", scene.seconds);
         }
@@ -190,15 +191,11 @@ done
 "#,
             name = self.name,
             agent = self.agent,
-            dir = quoted(&dir.to_string_lossy()),
-            agtmux = quoted(&agtmux.to_string_lossy()),
+            dir = quoted_for_shell(&dir.to_string_lossy()),
+            agtmux = quoted_for_shell(&agtmux.to_string_lossy()),
             count = self.scenes.len(),
         )
     }
-}
-
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -230,10 +227,5 @@ mod tests {
                 assert_eq!(judged, shown, "{} {}", script.name, scene.screen.0);
             }
         }
-    }
-
-    #[test]
-    fn quotes_survive_the_shell() {
-        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

@@ -9,12 +9,11 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::exit;
 
-use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
 use crate::error::{CliError, Exit};
 
@@ -35,7 +34,8 @@ const WATCHED: [Signal; 11] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Exited(i32),
-    Killed(Signal),
+    /// By the signal of this number. Real-time signals have no name in any list.
+    Killed(i32),
 }
 
 pub(crate) struct Job {
@@ -90,14 +90,21 @@ impl Job {
 
     /// Takes in all that has happened to the child.
     fn look(&self) -> Option<End> {
-        let flags = WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
+        let flags = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
+        let child = rustix::process::Pid::from_raw(self.child.as_raw());
         loop {
-            match waitpid(self.child, Some(flags)) {
-                Ok(WaitStatus::Exited(_, code)) => return Some(End::Exited(code)),
-                Ok(WaitStatus::Signaled(_, signal, _)) => return Some(End::Killed(signal)),
-                Ok(WaitStatus::Stopped(_, signal)) => self.stop_too(signal),
-                Ok(WaitStatus::StillAlive) => return None,
-                Ok(_) | Err(Errno::EINTR) => {}
+            match waitpid(child, flags) {
+                Ok(Some((_, status))) => {
+                    if let Some(code) = status.exit_status() {
+                        return Some(End::Exited(code));
+                    } else if let Some(signal) = status.terminating_signal() {
+                        return Some(End::Killed(signal));
+                    } else if let Some(Ok(signal)) = status.stopping_signal().map(Signal::try_from) {
+                        self.stop_too(signal);
+                    }
+                }
+                Ok(None) => return None,
+                Err(Errno::INTR) => {}
                 // Somebody else has waited for it: that is its end, too.
                 Err(_) => return Some(End::Exited(Exit::Failed as i32)),
             }
@@ -133,14 +140,17 @@ impl Job {
     pub(crate) fn end_like_it(&self, end: End) -> Result<Exit, CliError> {
         match end {
             End::Exited(code) => exit(code),
-            End::Killed(signal) => {
-                // The child has dumped its core, if it wanted to.
-                let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-                let _ = SigSet::from(signal).thread_unblock();
-                // Rust's runtime catches the first SIGSEGV or SIGBUS, and lets go of it then.
-                let _ = raise(signal);
-                let _ = raise(signal);
-                exit(128 + signal as i32)
+            End::Killed(number) => {
+                if let Ok(signal) = Signal::try_from(number) {
+                    // The child has dumped its core, if it wanted to.
+                    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+                    let _ = SigSet::from(signal).thread_unblock();
+                    // Rust's runtime catches the first SIGSEGV or SIGBUS, and lets go of it then.
+                    let _ = raise(signal);
+                    let _ = raise(signal);
+                }
+                // What a shell makes of it.
+                exit(128 + number)
             }
         }
     }

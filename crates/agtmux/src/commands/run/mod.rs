@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use agtmux_core::task::Signal;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -63,7 +64,10 @@ fn about(args: &RunArgs, pid: u32, more: Value) -> Value {
 fn told(end: End) -> Value {
     match end {
         End::Exited(code) => json!({"exit_code": code}),
-        End::Killed(signal) => json!({"signal": signal as i32, "signal_name": signal.as_str()}),
+        End::Killed(signal) => {
+            let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), |signal| Signal(signal).to_string());
+            json!({"signal": signal, "signal_name": name})
+        }
     }
 }
 
@@ -78,12 +82,11 @@ fn not_started(command: &[OsString], error: &std::io::Error) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::sys::signal::Signal;
 
     #[test]
     fn arguments_are_not_told() {
         let args = RunArgs { name: Some("reviewer".into()), command: vec!["/opt/bin/claude".into(), "secret".into()] };
-        let said = about(&args, 7, told(End::Killed(Signal::SIGKILL)));
+        let said = about(&args, 7, told(End::Killed(9)));
         assert_eq!(
             said,
             json!({"program": "claude", "pid": 7, "name": "reviewer", "signal": 9, "signal_name": "SIGKILL"})

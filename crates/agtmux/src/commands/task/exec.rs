@@ -34,7 +34,7 @@ pub(super) fn run(spec: &Path) -> ExitCode {
     match start(&spec) {
         Ok(job) => {
             let end = job.wait();
-            let hung_up = job.was_hung_up() || end == End::Killed(Signal::SIGHUP) || !has_terminal();
+            let hung_up = job.was_hung_up() || end == End::Killed(Signal::SIGHUP as i32) || !has_terminal();
             note(&files, &spec, record(end, hung_up));
             job.end_like_it(end).unwrap_or(Exit::Failed).into()
         }
@@ -74,7 +74,7 @@ fn variables(
 fn record(end: End, hung_up: bool) -> ExitRecord {
     match end {
         End::Exited(code) => ExitRecord { code: Some(code), signal: None, hung_up },
-        End::Killed(signal) => ExitRecord { code: None, signal: Some(signal as i32), hung_up },
+        End::Killed(signal) => ExitRecord { code: None, signal: Some(signal), hung_up },
     }
 }
 

@@ -33,6 +33,34 @@ impl PlaceArgs {
     }
 }
 
+/// Whom a session is for.
+#[derive(Debug, Args)]
+pub(super) struct KeeperArgs {
+    /// The process of the harness that the session is kept for; else AGTMUX_KEEPER says so, else it is the agent that calls
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(2..))]
+    keeper: Option<u32>,
+}
+
+impl KeeperArgs {
+    pub(super) fn pid(&self) -> Result<Option<u32>, CliError> {
+        let named = std::env::var("AGTMUX_KEEPER").ok().filter(|value| !value.is_empty());
+        match (self.keeper, named) {
+            (Some(pid), _) => Ok(Some(pid)),
+            (None, None) => Ok(None),
+            (None, Some(value)) => value.parse().ok().filter(|pid| *pid > 1).map(Some).ok_or_else(|| {
+                let message = Message::new(format!("AGTMUX_KEEPER is no process: '{}'", value.escape_debug()));
+                CliError::new(Exit::Usage, message.hint("export AGTMUX_KEEPER=$$"))
+            }),
+        }
+    }
+}
+
+/// The project of a session: what was named, or AGTMUX_PROJECT, or else where one is.
+pub(super) fn project(named: Option<&PathBuf>) -> Option<PathBuf> {
+    let variable = || std::env::var_os("AGTMUX_PROJECT").filter(|path| !path.is_empty()).map(PathBuf::from);
+    named.cloned().or_else(variable)
+}
+
 /// The server that one is in, or else the usual one.
 pub(super) fn socket() -> PathBuf {
     let inside = std::env::var("TMUX").ok().and_then(|value| socket_of_tmux_variable(&value));

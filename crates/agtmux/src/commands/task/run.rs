@@ -1,16 +1,15 @@
 //! `agtmux task run`: starts a task, and with --wait stays with it for a while.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agtmux_api::config::{Config, Span};
 use agtmux_api::wire::{TaskEvent, TaskEventsQuery, TaskLogs, TaskLogsQuery, TaskPlace, TaskRun, TaskStarted};
 use agtmux_core::task::{TaskName, TaskSession};
-use agtmux_tmux::platform::process_table;
 use agtmux_tmux::{SlotKeeper, TmuxServer, is_listening, quoted_for_shell};
 use clap::Args;
 use serde_json::json;
 
-use super::place::PlaceArgs;
+use super::place::{KeeperArgs, PlaceArgs, project};
 use super::wait::{self, Outcome};
 use crate::connect::{Daemon, parse};
 use crate::error::{CliError, Exit};
@@ -26,12 +25,14 @@ use crate::output;
 pub(crate) struct RunArgs {
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    keeper: KeeperArgs,
     /// Stay so long, as 30s: print what it wrote and how it ended, or else leave it running
     #[arg(long, value_name = "DURATION")]
     wait: Option<Span>,
-    /// The project that the session belongs to; the current directory by default
+    /// The project that the session belongs to; else AGTMUX_PROJECT says so, else it is the current directory
     #[arg(long, value_name = "PATH")]
-    project: Option<String>,
+    project: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -71,13 +72,16 @@ fn request(args: &RunArgs, place: &TaskPlace) -> Result<TaskRun, CliError> {
     if command.trim().is_empty() {
         return Err(usage("there is no command to run".into()));
     }
+    let project = project(args.project.as_ref()).map(|path| path.into_os_string().into_string());
+    let project = project.transpose().map_err(|_| usage("the path of the project is no UTF-8".into()))?;
     Ok(TaskRun {
         session: place.session.clone(),
         socket: place.socket.clone(),
         task: args.task.clone(),
         command,
         cwd: cwd.to_owned(),
-        project: args.project.clone(),
+        project,
+        keeper: args.keeper.pid()?,
     })
 }
 
@@ -92,10 +96,9 @@ async fn make_server(daemon: &Daemon, run: &TaskRun) -> Result<(), CliError> {
         let _ = std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(dir);
     }
     let config = Config::load(&daemon.paths.config)?;
-    let parent = u32::try_from(nix::unistd::getppid().as_raw()).unwrap_or(0);
-    let start = process_table(false).start_time(parent).unwrap_or(0);
     let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
-    let keeper = SlotKeeper { owner: daemon.paths.task_owner(), project, process: format!("{parent}.{start}") };
+    // For whom it is kept the daemon writes down with the launch.
+    let keeper = SlotKeeper { owner: daemon.paths.task_owner(), project, process: String::new() };
     let tmux = TmuxServer::new(&config.tmux.program, socket, config.tmux.command_timeout.0);
     // Somebody else may have been quicker: then the daemon finds their session.
     let _ = tmux.make_task_session(&run.session, &run.task, &keeper).await;

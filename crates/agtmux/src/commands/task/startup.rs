@@ -6,7 +6,7 @@ use agtmux_api::wire::{TaskPlace, TaskStartup, TaskStartupReport};
 use agtmux_core::sanitize;
 use clap::Args;
 
-use super::place::PlaceArgs;
+use super::place::{KeeperArgs, PlaceArgs, project};
 use crate::connect::{Daemon, parse};
 use crate::error::{CliError, Exit};
 use crate::message::Message;
@@ -20,7 +20,9 @@ use crate::output;
 pub(crate) struct StartupArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// The project, as a whole path; the current directory by default
+    #[command(flatten)]
+    keeper: KeeperArgs,
+    /// The project, as a whole path; else AGTMUX_PROJECT says so, else it is the current directory
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
     /// Print what was found as JSON
@@ -30,14 +32,14 @@ pub(crate) struct StartupArgs {
 
 pub(crate) async fn run(args: StartupArgs) -> Result<Exit, CliError> {
     let TaskPlace { session, socket } = args.place.place()?;
-    let project = match args.project {
+    let project = match project(args.project.as_ref()) {
         Some(project) => project,
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,
     };
     let project = project.to_str().ok_or_else(|| {
         CliError::new(Exit::Usage, Message::new("the project's path is no UTF-8").hint("agtmux task startup --help"))
     })?;
-    let asked = TaskStartup { session, socket, project: project.to_owned() };
+    let asked = TaskStartup { session, socket, project: project.to_owned(), keeper: args.keeper.pid()? };
     let answer = Daemon::from_env()?.act("/v1/tasks/startup", &asked).await?;
     if args.json {
         output::line(&answer)?;

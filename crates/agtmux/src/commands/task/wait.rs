@@ -67,7 +67,8 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
         socket: place.socket.clone(),
         task: Some(task.window_name.clone()),
         run_id: task.run.clone().map(String::from),
-        after: Some(seen.seq),
+        // The end of a launch is told once, and may have been before tmux shows it.
+        after: Some(if task.run.is_some() { 0 } else { seen.seq }),
         limit: None,
     };
     match until_end(&daemon, query, args.timeout.map(|span| span.0)).await? {

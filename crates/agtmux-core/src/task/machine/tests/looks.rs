@@ -2,7 +2,7 @@
 
 use super::scene::{Scene, window};
 use crate::ids::{Generation, WindowId};
-use crate::task::{Conversation, Ending, Exit, Level, Signal, TaskEventKind, TaskInput};
+use crate::task::{Conversation, Delivery, Ending, Exit, Level, Signal, TaskEventKind, TaskInput};
 
 const NOTHING: [&str; 0] = [];
 
@@ -150,6 +150,7 @@ fn a_bell_and_an_exit_in_one_look_are_two_events_and_one_sentence() {
     assert_eq!(kinds, [TaskEventKind::Notify, TaskEventKind::Exited]);
     assert_eq!(events[0].message, "tmux task @12 (t) sent a terminal notification");
     assert!(events[0].collapsed && !events[1].collapsed);
+    assert_eq!(events[0].delivery, Delivery { message: false, agent_turn: None, ..events[1].delivery });
     let said = Conversation::of(&events, Some("id-1")).expect("something is said");
     assert_eq!(
         said.text,
@@ -392,4 +393,19 @@ fn secrets_are_told_to_nobody() {
     for text in [stored, told] {
         assert!(!text.contains("abcdef0123456789") && text.contains("redacted"), "{text}");
     }
+}
+
+#[test]
+fn a_pane_that_is_respawned_again_and_again_is_not_remembered_each_time() {
+    let mut scene = Scene::new();
+    scene.launch(1, "a", "r1");
+    let mut sizes = Vec::new();
+    for _ in 0..50 {
+        scene.die(1, Exit::with_code(0));
+        scene.look();
+        scene.window(1).dead = false;
+        scene.look();
+        sizes.push(serde_json::to_string(&scene.machine).expect("writes").len());
+    }
+    assert_eq!(sizes[1], sizes[49], "{sizes:?}");
 }

@@ -1,0 +1,91 @@
+//! Files of runs that nobody can ask for any more: their windows went while no daemon ran, or one was killed in the middle of writing.
+
+use std::collections::HashSet;
+use std::fs::{self, DirEntry};
+use std::path::Path;
+use std::time::Duration;
+
+use agtmux_api::task_files::RunFiles;
+use agtmux_core::task::RunId;
+
+use super::Tasks;
+use super::book::Book;
+
+const EVERY: Duration = Duration::from_secs(3600);
+/// What is younger may be of a run that is begun just now.
+const YOUNG: Duration = Duration::from_secs(60);
+
+impl Tasks {
+    /// Now and then, until the daemon stops.
+    pub(super) async fn tidy(self) {
+        let mut times = tokio::time::interval(EVERY);
+        loop {
+            times.tick().await;
+            let known = self.0.book.lock().await.known_runs();
+            let dir = self.0.dir.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || sweep(&dir, &known)).await {
+                tracing::warn!(%error, "files of tasks that are gone could not be removed");
+            }
+        }
+    }
+}
+
+impl Book {
+    fn known_runs(&self) -> HashSet<RunId> {
+        let of_session = |session: &super::book::Session| {
+            let shown: Vec<RunId> = session.machine.runs().cloned().collect();
+            session.runs.keys().cloned().chain(shown).collect::<Vec<_>>()
+        };
+        self.sessions.values().flat_map(of_session).collect()
+    }
+}
+
+fn sweep(dir: &Path, known: &HashSet<RunId>) {
+    let entries = [dir.to_owned(), dir.join("logs")].into_iter().filter_map(|dir| fs::read_dir(dir).ok());
+    for entry in entries.flat_map(Iterator::flatten) {
+        if is_litter(&entry, dir, known) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_litter(entry: &DirEntry, dir: &Path, known: &HashSet<RunId>) -> bool {
+    let name = entry.file_name();
+    let Some((run, kind)) = name.to_str().and_then(|name| name.split_once('.')) else { return false };
+    let Ok(run) = run.parse::<RunId>() else { return false };
+    let is_old =
+        || entry.metadata().and_then(|data| data.modified()).is_ok_and(|at| at.elapsed().unwrap_or_default() > YOUNG);
+    match kind {
+        "run.draft" | "exit.draft" => is_old(),
+        "log" | "log.1" | "exit" | "out" => {
+            !known.contains(&run) && !RunFiles::of(dir, run.as_str()).spec().exists() && is_old()
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_old_and_nobodys_goes() {
+        let dir = std::env::temp_dir().join(format!("agtmux-litter-{}", std::process::id()));
+        fs::create_dir_all(dir.join("logs")).expect("made");
+        let put = |name: &str, age: u64| {
+            let file = fs::File::create(dir.join(name)).expect("made");
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("set");
+        };
+        let stay = ["logs/known.log", "logs/begun.log", "begun.run", "logs/young.log", "young.run.draft", "notes.txt"];
+        let go = ["logs/gone.log", "logs/gone.log.1", "gone.exit", "gone.out", "known.exit.draft", "gone.run.draft"];
+        for name in stay.iter().chain(&go) {
+            put(name, if name.contains("young") { 1 } else { 3600 });
+        }
+        sweep(&dir, &HashSet::from(["known".parse().expect("an id")]));
+        assert_eq!(stay.map(|name| dir.join(name).exists()), [true; 6]);
+        assert_eq!(go.map(|name| dir.join(name).exists()), [false; 6]);
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+}
