@@ -128,8 +128,10 @@ fn a_list_tells_what_runs_and_how_the_rest_ended() {
     assert_eq!(row(2)[4..7], [json!(false), Value::Null, Value::Null]);
     assert_eq!(shown["tasks"][2]["current_command"], "echo up; exec sleep 100");
     assert_eq!(shown["tasks"][2]["task_cwd"], project(&world).display().to_string());
-    let states: Vec<Value> = items(&list(&world)).iter().map(|item| item["state"].clone()).collect();
-    assert_eq!(states, [json!("error"), json!("error"), json!("running")]);
+    wait_for("the states of all", SOON, || {
+        let states: Vec<Value> = items(&list(&world)).iter().map(|item| item["state"].clone()).collect();
+        (states == [json!("error"), json!("error"), json!("running")]).then_some(()).ok_or(states)
+    });
     assert_eq!(told(&events(&world), &runs), ["started"]);
 }
 

@@ -67,7 +67,7 @@ pub(super) fn in_time(guards: &Guards, now: Timestamp) -> Result<(), ApiError> {
     if guards.not_after.is_none_or(|until| now <= until) {
         return Ok(());
     }
-    let error = ApiError::new(ErrorCode::Timeout, "nothing was done: it came too late");
+    let error = ApiError::new(ErrorCode::Precondition, "nothing was done: it came too late");
     Err(error.with_hint("look, then ask again"))
 }
 

@@ -360,12 +360,16 @@ fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
     host.world().install("agtmux", LIAR);
     assert_eq!(hub.agtmux(&["target", "add", "liar"]).code, Some(0));
     wait_until("its pane", SOON, || hub.items("liar").len() == 1);
+    // A bare pane is one of this machine; the refusal tells how to name the other.
+    let refused = hub.agtmux(&["view-output", "%0"]).stderr;
+    let named = refused.split_whitespace().find(|word| word.starts_with("pane:liar")).expect("it is named");
     let commands = [
         &["list", "panes", "--all"][..],
         &["list", "sessions"],
         &["view-output", "%0"],
-        &["view-output", "%0", "--ansi"],
-        &["send", "%0", "--text", "x", "--profile", "shell"],
+        &["view-output", named],
+        &["view-output", named, "--ansi"],
+        &["send", named, "--text", "x", "--profile", "shell"],
         &["audit"],
     ];
     for args in commands {
@@ -374,7 +378,7 @@ fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
         assert!(!text.replace("\u{1b}[0m", "").contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text:?}");
         assert!(!text.contains("curl"), "{args:?}: {text:?}");
     }
-    let shown = hub.agtmux(&["view-output", "%0"]).text();
+    let shown = hub.agtmux(&["view-output", named]).text();
     assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
 }
 

@@ -11,7 +11,7 @@ use super::super::run::RunId;
 use super::memory::Heard;
 use super::slot::{Phase, Run, Slot, Taken, Taking};
 use super::telling::Teller;
-use super::{BELL_WAITS, EXIT_WAITS, TaskMachine};
+use super::{BELL_WAITS, TaskMachine};
 use crate::ids::{Generation, WindowId};
 
 /// A slot that is restarted again and again before any end is heard of keeps only so many of its runs.
@@ -117,7 +117,7 @@ impl TaskMachine {
         for (window, slot) in &mut self.slots {
             let mut teller = Teller { session: &self.session, window: *window, now, told };
             let is_due = |since: Timestamp, wait| now.duration_since(since) >= wait;
-            if matches!(slot.run.phase, Phase::Ending { since, .. } if is_due(since, EXIT_WAITS)) {
+            if slot.run.end_is_told_at().is_some_and(|at| now >= at) {
                 slot.tell_end(&mut teller);
             }
             if slot.run.bells.since.is_some_and(|since| is_due(since, BELL_WAITS)) {

@@ -30,6 +30,9 @@ pub const BELL_WAITS: SignedDuration = SignedDuration::from_millis(40);
 /// The end of a run waits so long for the look that tells whether its window is still there.
 pub const EXIT_WAITS: SignedDuration = SignedDuration::from_secs(1);
 
+/// A pane is dead when its terminal is closed; its process may go on for a while, and only then tmux knows how it ended.
+const UNKNOWN_WAITS: SignedDuration = SignedDuration::from_secs(5);
+
 /// Two looks that show the same prompt are at least so far apart.
 pub const PROMPT_STANDS: SignedDuration = SignedDuration::from_millis(300);
 

@@ -8,7 +8,7 @@ use super::super::look::TaskLook;
 use super::super::run::RunId;
 use super::memory::Heard;
 use super::question::Question;
-use super::{BELL_WAITS, EXIT_WAITS, TAKING_LASTS};
+use super::{BELL_WAITS, EXIT_WAITS, TAKING_LASTS, UNKNOWN_WAITS};
 use crate::ids::PaneId;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,6 +113,12 @@ impl Run {
         }
     }
 
+    /// When its end is told though no look has told more of it.
+    pub(super) fn end_is_told_at(&self) -> Option<Timestamp> {
+        let Phase::Ending { exit, since } = self.phase else { return None };
+        since.checked_add(if exit == Exit::UNKNOWN { UNKNOWN_WAITS } else { EXIT_WAITS }).ok()
+    }
+
     pub(super) fn ends_unknown(&self) -> bool {
         matches!(self.phase, Phase::Ending { exit: Exit::UNKNOWN, .. })
     }
@@ -159,11 +165,7 @@ impl Slot {
 
     pub(super) fn wakes_at(&self) -> Option<Timestamp> {
         let of_bell = self.run.bells.since.and_then(|since| since.checked_add(BELL_WAITS).ok());
-        let of_end = match self.run.phase {
-            Phase::Ending { since, .. } => since.checked_add(EXIT_WAITS).ok(),
-            _ => None,
-        };
-        of_bell.into_iter().chain(of_end).min()
+        of_bell.into_iter().chain(self.run.end_is_told_at()).min()
     }
 
     pub(super) fn looks_at(&self) -> Option<Timestamp> {

@@ -77,7 +77,7 @@ fn an_end_that_tmux_never_explains_is_told_without_a_code() {
     scene.look();
     scene.die(1, Exit::UNKNOWN);
     assert_eq!(scene.look(), NOTHING);
-    scene.wait(1000);
+    scene.wait(5000);
     assert_eq!(scene.settle(), ["@1 (t) exited with unknown code"]);
 }
 
