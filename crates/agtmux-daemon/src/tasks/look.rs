@@ -147,13 +147,17 @@ impl Tasks {
     }
 }
 
-/// tmux shows a pane dead a moment before it tells how its program ended.
+/// tmux shows a pane dead a moment before it tells how its program ended. Sometimes it misses that end, until another child of
+/// its own ends.
 async fn seen_whole(tmux: &TmuxServer, place: &Place) -> Result<Option<TaskSession>, TmuxError> {
     let is_untold = |pane: &SlotPane| pane.dead && pane.dead_status.is_none() && pane.dead_signal.is_none();
     let mut seen = tmux.task_session(place.session.as_str()).await?;
-    for _ in 0..TRIES {
+    for nth in 0..TRIES {
         if !seen.as_ref().is_some_and(|seen| seen.panes.iter().any(is_untold)) {
             break;
+        }
+        if nth + 1 == TRIES {
+            tmux.look_after_children().await?;
         }
         tokio::time::sleep(A_MOMENT).await;
         seen = tmux.task_session(place.session.as_str()).await?;

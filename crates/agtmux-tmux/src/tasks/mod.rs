@@ -80,6 +80,11 @@ impl TmuxServer {
         }
     }
 
+    /// A server that missed the end of one child hears of it with the end of the next: here is one that ends at once.
+    pub async fn look_after_children(&self) -> Result<(), TmuxError> {
+        self.run(&[Command::new("run-shell").arg("true")]).await.map(drop)
+    }
+
     /// Every session that some agtmux has made.
     pub async fn task_sessions(&self) -> Result<Vec<TaskSession>, TmuxError> {
         let framing = Framing::fresh();
