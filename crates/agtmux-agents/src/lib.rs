@@ -19,8 +19,8 @@ mod user;
 pub use adapter::{Adapter, Capabilities, Origin};
 pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
 pub use manifest::{
-    AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, Plain, Resume, StatusFile, TextWay, TypingRules, Way,
-    name_fits,
+    AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, OptionPattern, Plain, Resume, StatusFile, TextWay,
+    TypingRules, Way, name_fits,
 };
 pub use process::{Found, ProcessFacts};
 pub use regex::Regex as Pattern;

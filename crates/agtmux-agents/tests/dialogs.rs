@@ -123,6 +123,32 @@ fn keys_for_answers_are_known_by_the_rule_that_found_the_dialog() {
 }
 
 #[test]
+fn an_approval_allows_no_more_than_what_is_asked() {
+    let approved = |agent: &str, rule: &str, labels: &[&str]| {
+        let way = Registry::builtin().answers(agent, rule).expect("known").approve.clone();
+        let Some(Way::Option(meant)) = way else { panic!("{agent} approves {rule} in another way") };
+        labels.iter().position(|label| meant.is_match(label)).map(|at| at + 1)
+    };
+    let once = ["Yes", "Yes, and always allow access to /srv/project from this project", "No"];
+    let edits = ["Yes, allow all edits during this session (shift+tab)", "Yes", "No"];
+    let plan = ["Yes, and auto-accept edits", "Yes, and manually approve edits", "No, keep planning"];
+    for agent in ["claude", "qwen", "copilot"] {
+        assert_eq!(approved(agent, "permission", &once), Some(1), "{agent}");
+        assert_eq!(approved(agent, "permission", &edits), Some(2), "{agent}");
+        assert_eq!(approved(agent, "plan", &plan), Some(2), "{agent}");
+    }
+    assert_eq!(
+        approved("claude", "plan", &["Yes, and switch to default (ask each time) for this session", "No"]),
+        Some(1)
+    );
+    assert_eq!(approved("claude", "plan", &["Yes, and bypass permissions", "No"]), None, "then it has to be named");
+    assert_eq!(approved("gemini", "plan", &["Yes, automatically accept edits", "Yes, manually accept edits"]), Some(2));
+    assert_eq!(approved("gemini", "permission", &["Yes, allow always", "Yes, allow once", "No (esc)"]), Some(2));
+    assert_eq!(approved("codex", "permission", &["Yes, and don't ask again for `touch`", "Yes, proceed"]), Some(2));
+    assert_eq!(approved("codex", "consent", &["Trust all and continue", "Trust and continue"]), Some(2));
+}
+
+#[test]
 fn the_selected_option_is_seen_by_its_marker_or_its_look() {
     let selected = |agent: &str, text: &str| {
         let reading = Registry::builtin().read_screen(agent, &Screen::parse(text.as_bytes()), None);

@@ -2,76 +2,15 @@
 
 #[path = "support/trial_agtmux.rs"]
 mod agtmux;
+#[path = "support/trial_asking.rs"]
+mod asking;
 
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
 
 use agtmux::{SOON, agtmux, configure, items, list, start, world};
 use agtmux_testkit::{TmuxServer, World, wait_for};
+use asking::Asking;
 use serde_json::Value;
-
-/// Claude Code, as far as a terminal can tell: it draws what the test draws, and keeps the keys that it gets.
-struct Asking {
-    world: World,
-    server: TmuxServer,
-    pane: String,
-    tty: PathBuf,
-    keys: PathBuf,
-}
-
-impl Asking {
-    fn start() -> Self {
-        let world = world();
-        let (keys, program) = (world.dir().join("keys"), world.shell_named("claude"));
-        let server = world.tmux("default");
-        let command = format!("exec {} -c 'stty raw -echo; cat >>{}'", program.display(), keys.display());
-        let pane = server.new_session("work", &command);
-        server.run(&["resize-window", "-t", "=work:", "-x", "120", "-y", "40"]);
-        let tty = server.run(&["display-message", "-p", "-t", &pane, "#{pane_tty}"]).trim().into();
-        start(&world);
-        wait_for("its terminal is raw", SOON, || keys.exists().then_some(()));
-        Self { world, server, pane, tty, keys }
-    }
-
-    fn draws(&self, rows: &str) {
-        let mut tty = fs::OpenOptions::new().write(true).open(&self.tty).expect("the pane's terminal");
-        let screen = format!("\x1b[2J\x1b[H{}", rows.replace('\n', "\r\n"));
-        tty.write_all(screen.as_bytes()).expect("drawn");
-        let last = rows.trim_end().lines().next_back().expect("a row").trim().to_owned();
-        let shown = || self.server.run(&["capture-pane", "-p", "-t", &self.pane]);
-        wait_for("it is drawn", SOON, || shown().contains(&last).then_some(()));
-    }
-
-    fn permission(&self, command: &str) {
-        self.draws(&permission(command));
-    }
-
-    /// What agtmux knows of it.
-    fn dialog(&self) -> Value {
-        let listing = list(&self.world);
-        let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == self.pane.as_str());
-        item.map(|item| item["dialog"].clone()).unwrap_or_default()
-    }
-
-    fn knows(&self, about: &str) -> String {
-        let known = || Some(self.dialog()).filter(|dialog| dialog.to_string().contains(about));
-        let dialog = wait_for(&format!("it is known to ask about {about}"), SOON, known);
-        dialog["fingerprint"].as_str().expect("it has one").to_owned()
-    }
-
-    fn typed(&self) -> String {
-        fs::read_to_string(&self.keys).unwrap_or_default()
-    }
-}
-
-fn permission(command: &str) -> String {
-    let rule = "─".repeat(100);
-    format!(
-        "{rule}\n Bash command\n\n   {command}\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, always\n   3. No\n\n \
-         Esc to cancel · Tab to amend {command}"
-    )
-}
 
 #[test]
 fn what_was_swapped_before_it_is_known_is_refused() {

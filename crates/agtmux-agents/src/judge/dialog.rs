@@ -10,7 +10,6 @@ use crate::screen::{Regions, is_edge, start_within_frame, unframed};
 
 /// A dialog is at most so high; what is above it is never looked at.
 const HIGHEST_DIALOG: usize = 120;
-const LONGEST_SUBJECT: usize = 4000;
 
 /// A row without its frame.
 #[derive(Debug, Clone, Copy)]
@@ -89,7 +88,7 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
     let others = paragraphs.iter().enumerate().filter(|(at, _)| *at != asks).map(|(_, paragraph)| paragraph.as_str());
     // Whether something is ticked changes while it is answered.
     let steady = |c: &char| !matches!(c, '☐' | '☑' | '☒' | '✔' | '✓');
-    let subject: String = others.collect::<Vec<_>>().join("\n").chars().filter(steady).take(LONGEST_SUBJECT).collect();
+    let subject: String = others.collect::<Vec<_>>().join("\n").chars().filter(steady).collect();
     let subject = Some(subject.trim().to_owned()).filter(|subject| !subject.is_empty());
     let asked = rule.question.as_ref().and_then(|question| question.captures(&paragraphs[asks])?.name("asks"));
     let question = asked.map_or(paragraphs[asks].as_str(), |asked| asked.as_str()).to_owned();

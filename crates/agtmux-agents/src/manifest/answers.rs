@@ -32,7 +32,7 @@ struct WrittenAnswers {
 #[serde(untagged)]
 enum WrittenWay {
     Keys(Vec<String>),
-    Option { option: String },
+    Option { option: String, except: Option<String> },
 }
 
 #[derive(Deserialize)]
@@ -77,8 +77,22 @@ pub enum OptionKeys {
 pub enum Way {
     /// By keys, with the names that tmux has for them.
     Keys(Vec<String>),
-    /// By the first option whose label fits.
-    Option(Regex),
+    /// By the first option that fits.
+    Option(OptionPattern),
+}
+
+/// Which options are meant, by their labels.
+#[derive(Debug, Clone)]
+pub struct OptionPattern {
+    fits: Regex,
+    /// Those that would allow more than what is asked for.
+    except: Option<Regex>,
+}
+
+impl OptionPattern {
+    pub fn is_match(&self, label: &str) -> bool {
+        self.fits.is_match(label) && !self.except.as_ref().is_some_and(|except| except.is_match(label))
+    }
 }
 
 /// How words of one's own are given: what has to be done before they can be typed.
@@ -180,7 +194,10 @@ fn way(what: &str, written: Option<WrittenWay>, usual: &Option<Way>) -> Result<O
     Ok(match written {
         None => usual.clone(),
         Some(WrittenWay::Keys(keys)) => (!keys.is_empty()).then_some(Way::Keys(keys)),
-        Some(WrittenWay::Option { option }) => Some(Way::Option(compile_pattern(what, &option)?)),
+        Some(WrittenWay::Option { option, except }) => {
+            let except = except.map(|except| compile_pattern(what, &except)).transpose()?;
+            Some(Way::Option(OptionPattern { fits: compile_pattern(what, &option)?, except }))
+        }
     })
 }
 

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 
 use crate::native::{EventRule, NativeRules};
 
-pub use answers::{AnswerKeys, OptionKeys, Plain, TextWay, Way};
+pub use answers::{AnswerKeys, OptionKeys, OptionPattern, Plain, TextWay, Way};
 pub(crate) use dialog::{Choices, DialogRule};
 pub(crate) use layout::Layout;
 pub use log_file::{LogFile, name_fits};

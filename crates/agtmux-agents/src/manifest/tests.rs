@@ -73,6 +73,10 @@ fn bad_rules_are_named_with_their_file() {
         (with("[answers]\noption = 'left'"), "'answers.option' is '{n}', 'down' or 'right', not 'left'"),
         (with("[answers]\napprove = { option = '^Yes' }"), "'answers' takes an option, but has no 'option'"),
         (with("[answers]\napprove = { option = '(' }\noption = '{n}'"), "'answers.approve' is no regular expression"),
+        (
+            with("[answers]\napprove = { option = '^Yes', except = '[' }\noption = '{n}'"),
+            "'answers.approve' is no regular expression",
+        ),
         (with("[answers]\ntext = { at = 'a', take = 'b' }\noption = '{n}'"), "'answers.text' has both 'at' and 'take'"),
         (with("[answers.dialogs.d]\ndeny = ['n']"), "'answers.dialogs.d' is for a dialog that has no rule"),
     ] {

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::caller::Behind;
 use super::far::Stage;
+use super::look::Look;
 use super::{Actions, Asker, Failure, audit, guards, snapshots};
 use crate::engine::{Living, Located, refusal};
 use crate::observe::{self, Processes, Reach, Untold};
@@ -122,6 +123,22 @@ impl Scene<'_> {
     /// Types, if the pane is the one that is meant, and so is whoever lives there.
     pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
         self.same_resident().await?;
+        self.types_now(typing).await
+    }
+
+    /// The same, if a look allows it. The look is the last thing before: to find out who lives there may take long, and
+    /// somebody at the pane may do something meanwhile.
+    pub(super) async fn types_seeing(
+        &self,
+        typing: Typing<'_>,
+        allows: impl FnOnce(&Look) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.same_resident().await?;
+        allows(&self.look().await?)?;
+        self.types_now(typing).await
+    }
+
+    async fn types_now(&self, typing: Typing<'_>) -> Result<(), Failure> {
         match self.tmux.type_into(self.guard, typing).await {
             // Copy mode would take what is typed: it is left first, where that is allowed.
             Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {

@@ -61,7 +61,9 @@ fn plan(agent: &Respondent<'_>) {
     agent.asks("PLAN once", "plan");
     agent.answers(&["deny"]);
     agent.asks("PLAN twice", "plan");
-    agent.answers(&["approve"]);
+    let said = agent.answers(&["approve"]);
+    let answered = said["answered"].as_str().expect("a label").to_lowercase();
+    assert!(!answered.contains("auto") && !answered.contains("bypass"), "it allows more than the plan: {said}");
     agent.shows(Scene::Done);
 }
 

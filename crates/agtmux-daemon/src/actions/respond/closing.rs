@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use agtmux_api::wire::{Verified, VerifiedBy};
 use agtmux_core::refs::Ref;
+use agtmux_core::state::State;
 use tokio::time::{Instant, sleep};
 
+use super::super::look::Look;
 use super::super::{Failure, Scene};
 use super::open::Open;
 
@@ -13,7 +15,7 @@ use super::open::Open;
 const CLOSED_WITHIN: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
-/// How long the engine takes at the most to hear of the next one.
+/// How long the engine takes at the most to hear of what is on the screen.
 const KNOWN_WITHIN: Duration = Duration::from_millis(1500);
 
 /// How a dialog ended.
@@ -28,6 +30,15 @@ pub(super) struct Closing {
 
 /// Looks until two looks in a row do not show it: a screen that is being drawn shows nothing for a moment.
 pub(super) async fn closed(scene: &Scene<'_>, open: &Open) -> Result<Closing, Failure> {
+    closed_unless(scene, open, |_| true).await
+}
+
+/// The same for one that is open only as long as something else is seen as well.
+pub(super) async fn closed_unless(
+    scene: &Scene<'_>,
+    open: &Open,
+    shows: impl Fn(&Look) -> bool,
+) -> Result<Closing, Failure> {
     let deadline = Instant::now() + CLOSED_WITHIN;
     let mut gone = 0;
     loop {
@@ -36,7 +47,7 @@ pub(super) async fn closed(scene: &Scene<'_>, open: &Open) -> Result<Closing, Fa
         // Whatever happens now, the keys were pressed.
         let look = scene.look().await.map_err(Failure::after_all)?;
         let seen = Open::seen(scene, &look)?;
-        let is_open = seen.as_ref().is_some_and(|seen| seen.asks_the_same(open));
+        let is_open = seen.as_ref().is_some_and(|seen| seen.asks_the_same(open)) && shows(&look);
         gone = if is_open { 0 } else { gone + 1 };
         let verified = if gone > 1 { Verified::Confirmed } else { Verified::Failed };
         if gone > 1 || late {
@@ -46,16 +57,37 @@ pub(super) async fn closed(scene: &Scene<'_>, open: &Open) -> Result<Closing, Fa
     }
 }
 
-/// Returns when everybody else knows of it too, so that whoever is told of it now can answer it at once.
-pub(super) async fn known(scene: &Scene<'_>, next: &Open) {
-    let Some(runtime) = scene.located.living.as_ref().map(|living| living.runtime.id.clone()) else { return };
+/// Returns when everybody else knows of it too, so that whoever is told of it now can go on from there at once: answer what
+/// it asks next, or wait for what it does.
+pub(super) async fn known(scene: &Scene<'_>, open: &Open, closing: &Closing) {
+    if closing.verified != Verified::Confirmed {
+        return;
+    }
+    let (before, next) = (&open.dialog.fingerprint, closing.next.as_ref().map(|next| &next.dialog.fingerprint));
+    heard(scene, |state, dialog| match (next, dialog) {
+        (Some(next), dialog) => dialog == Some(next),
+        (None, Some(dialog)) => dialog != before,
+        (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
+    })
+    .await;
+}
+
+/// The dialog that the engine knows of, once it does.
+pub(super) async fn becomes_known(scene: &Scene<'_>) -> Option<String> {
+    heard(scene, |_, dialog| dialog.is_some()).await.flatten()
+}
+
+/// The fingerprint of the dialog that the engine knows of, as soon as it and the state are as wanted.
+async fn heard(scene: &Scene<'_>, wanted: impl Fn(State, Option<&String>) -> bool) -> Option<Option<String>> {
+    let runtime = scene.located.living.as_ref().map(|living| living.runtime.id.clone())?;
     let deadline = Instant::now() + KNOWN_WITHIN;
     while Instant::now() < deadline {
-        let located = scene.actions.0.engine.locate(Ref::Runtime(runtime.clone())).await;
-        let dialog = located.ok().and_then(|located| located.living?.dialog);
-        if dialog.is_some_and(|dialog| dialog.fingerprint == next.dialog.fingerprint) {
-            return;
+        let living = scene.actions.0.engine.locate(Ref::Runtime(runtime.clone())).await.ok()?.living?;
+        let dialog = living.dialog.map(|dialog| dialog.fingerprint);
+        if wanted(living.record.state, dialog.as_ref()) {
+            return Some(dialog);
         }
         sleep(LOOK_EVERY).await;
     }
+    None
 }

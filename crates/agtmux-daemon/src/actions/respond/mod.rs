@@ -52,24 +52,27 @@ async fn respond(scene: &Scene<'_>, answer: &Answer, text: Option<&str>, guards:
     }
     let open = Open::read(scene).await?;
     if !scene.forced {
-        check_meant(scene, &open, guards)?;
+        check_meant(scene, &open, guards).await?;
     }
     let (answered, closing) = give(scene, &open, answer, text).await?;
     let closing = finish(scene, &open, closing).await.map_err(Failure::after_all)?;
-    if let Some(next) = &closing.next {
-        closing::known(scene, next).await;
-    }
+    closing::known(scene, &open, &closing).await;
     let Closing { verified, by, next, event_ids } = closing;
     Ok(Answered { dialog: open.dialog, answered, verified, by, asks_now: next.map(|next| next.dialog), event_ids })
 }
 
 /// What is on the screen is what the caller was told of.
-fn check_meant(scene: &Scene<'_>, open: &Open, guards: &Guards) -> Result<(), Failure> {
-    let known = scene.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.as_str());
+async fn check_meant(scene: &Scene<'_>, open: &Open, guards: &Guards) -> Result<(), Failure> {
+    let known = scene.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
     // Whoever has looked and has seen no question cannot mean this one.
     let unseen = guards.snapshot_id.is_some() && known.is_none();
-    let meant = guards.if_dialog.as_deref().or(known).is_none_or(|meant| meant == open.dialog.fingerprint);
-    if unseen || !meant {
+    let meant = match guards.if_dialog.clone().or(known) {
+        Some(meant) => Some(meant),
+        // It was told that it asks, and not yet what: this may be another dialog than the one that was told of.
+        None if !unseen => closing::becomes_known(scene).await,
+        None => None,
+    };
+    if meant.is_none_or(|meant| meant != open.dialog.fingerprint) {
         return Err(Failure::refused(guards::changed("it asks something else now; nothing was typed".into())));
     }
     Ok(())
@@ -121,8 +124,8 @@ async fn plainly(scene: &Scene<'_>, open: &Open, answer: Plain) -> Result<(Strin
             }
             word.to_owned()
         }
-        Some(Way::Option(label)) => {
-            let n = open.option_like(label).ok_or_else(unknown)?;
+        Some(Way::Option(meant)) => {
+            let n = open.option_for(meant).ok_or_else(unknown)?;
             options::take(scene, open, n).await?;
             open.label(n)?
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agtmux_agents::{AnswerKeys, Pattern, Way};
+use agtmux_agents::{AnswerKeys, OptionPattern, Pattern, Way};
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_core::dialog::Dialog;
 use tokio::time::{Instant, sleep};
@@ -54,8 +54,13 @@ impl Open {
         Ok(reading.dialog.zip(keys).map(|(dialog, keys)| Self { dialog, rule, keys, selected, ticks }))
     }
 
+    /// Whether it is just as it was.
+    pub(super) fn is_untouched(&self, since: &Self) -> bool {
+        self.rule == since.rule && self.dialog.fingerprint == since.dialog.fingerprint
+    }
+
     /// Whether it is the same question, whatever was done to its options: some show what is typed into them. What is all
-    /// text cannot be told from what is typed into it.
+    /// text cannot be told from what is typed into it: there it has to be known what was typed.
     pub(super) fn asks_the_same(&self, other: &Self) -> bool {
         if self.dialog.options.is_empty() && other.dialog.options.is_empty() {
             return self.rule == other.rule;
@@ -70,7 +75,15 @@ impl Open {
     }
 
     pub(super) fn option_like(&self, label: &Pattern) -> Option<u32> {
-        self.dialog.options.iter().find(|option| label.is_match(&option.label)).map(|option| option.n)
+        self.first_option(|option| label.is_match(option))
+    }
+
+    pub(super) fn option_for(&self, meant: &OptionPattern) -> Option<u32> {
+        self.first_option(|option| meant.is_match(option))
+    }
+
+    fn first_option(&self, fits: impl Fn(&str) -> bool) -> Option<u32> {
+        self.dialog.options.iter().find(|option| fits(&option.label)).map(|option| option.n)
     }
 
     /// `1. Yes`
@@ -103,7 +116,7 @@ impl Open {
     pub(super) fn takes(&self) -> String {
         let plain = |word: &str, known: bool| known.then(|| word.to_owned());
         let is_known = |way: &Option<Way>| match way {
-            Some(Way::Option(label)) => self.option_like(label).is_some(),
+            Some(Way::Option(meant)) => self.option_for(meant).is_some(),
             other => other.is_some(),
         };
         let numbers = self.dialog.options.iter().filter(|_| self.keys.option.is_some());

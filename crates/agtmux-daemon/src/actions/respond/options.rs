@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use agtmux_agents::OptionKeys;
-use agtmux_tmux::Key;
+use agtmux_tmux::{Key, Typing};
 use jiff::SignedDuration;
 use tokio::time::{Instant, sleep};
 
+use super::super::look::Look;
 use super::super::{Failure, Scene, guards};
 use super::open::Open;
 use super::press;
@@ -32,7 +33,9 @@ pub(super) async fn take(scene: &Scene<'_>, open: &Open, n: u32) -> Result<(), F
         return press_settled(scene, open, &Key::Character(digit)).await;
     }
     go_to(scene, open, n).await?;
-    press_settled(scene, open, &Key::enter()).await.map_err(Failure::after_all)
+    // Somebody may have moved it on meanwhile: Enter would take another one.
+    let taken = press_while(scene, open, &Key::enter(), |seen| seen.selected == Some(n)).await;
+    taken.map_err(Failure::after_all)
 }
 
 /// Some agents take no key for a moment after a dialog was drawn, so that nobody answers by chance: one that has just been
@@ -59,10 +62,16 @@ pub(super) async fn press_while(
             (look, since) = (now, Instant::now());
         }
     }
-    if !Open::seen(scene, &look)?.is_some_and(|seen| seen.asks_the_same(open) && holds(&seen)) {
-        return Err(Failure::refused(guards::changed("it asks something else now; nothing was typed".into())));
-    }
-    press(scene, std::slice::from_ref(key)).await
+    scene.types_seeing(Typing::Keys(std::slice::from_ref(key)), |look| check(scene, open, look, &holds)).await
+}
+
+fn check(scene: &Scene<'_>, open: &Open, look: &Look, holds: impl Fn(&Open) -> bool) -> Result<(), Failure> {
+    let why = match Open::seen(scene, look)?.filter(|seen| seen.asks_the_same(open)) {
+        Some(seen) if holds(&seen) => return Ok(()),
+        Some(_) => "somebody else has changed the selection; nothing was taken",
+        None => "it asks something else now; nothing was typed",
+    };
+    Err(Failure::refused(guards::changed(why.into())))
 }
 
 /// Moves the selection, and returns when it is seen there in the same dialog. Somebody else may be moving it as well: then

@@ -6,13 +6,13 @@ use agtmux_agents::{Pattern, TextWay};
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_core::refs::Ref;
 use agtmux_core::state::State;
-use agtmux_tmux::Key;
+use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
 use super::super::look::Look;
 use super::super::sender::{Message, Sender, squashed};
 use super::super::{Failure, Scene, guards};
-use super::closing::{Closing, closed};
+use super::closing::{Closing, closed, closed_unless};
 use super::open::Open;
 use super::{many, options, press};
 
@@ -51,36 +51,54 @@ pub(super) async fn say(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Cl
     press(scene, &keys).await.map_err(|failure| if moved { failure.after_all() } else { failure })?;
     match way.opens {
         true => elsewhere(scene, open, text).await,
-        false => here(scene, open, way, text).await,
+        false => here(scene, open, way, text, !moved && keys.is_empty()).await,
     }
     // Only the very first key can have been refused without anything done.
     .map_err(|failure| if moved || !keys.is_empty() { failure.after_all() } else { failure })
 }
 
-/// Into the dialog itself.
-async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str) -> Result<Closing, Failure> {
+/// Into the dialog itself. Where nothing was done to it, it must be just as it was.
+async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str, untouched: bool) -> Result<Closing, Failure> {
     let asked = |look: &Look| Ok::<_, Failure>(Open::seen(scene, look)?.is_some_and(|seen| seen.asks_the_same(open)));
+    let same = |look: &Look| match untouched {
+        true => Ok(Open::seen(scene, look)?.is_some_and(|seen| seen.is_untouched(open))),
+        false => asked(look),
+    };
     let before = until(scene, |look| {
         let shown = look.screen.inner_text();
-        Ok((asked(look)? && way.ready.as_ref().is_none_or(|ready| ready.is_match(&shown))).then_some(shown))
+        Ok((same(look)? && way.ready.as_ref().is_none_or(|ready| ready.is_match(&shown))).then_some(shown))
     });
     let before = before.await?.ok_or_else(|| lost("the place where it takes words did not come up"))?;
     let end = end_of(text);
     let count = |shown: &str| squashed(shown).matches(&end).count();
     Sender::of(scene, None)?.type_text(text).await?;
-    let stands = until(scene, |look| {
+    let shows = |look: &Look| {
         let shown = look.screen.inner_text();
         let is_folded = shown.matches("[Past").count() > before.matches("[Past").count();
-        Ok((asked(look)? && (is_folded || count(&shown) > count(&before))).then_some(()))
-    });
+        is_folded || count(&shown) > count(&before)
+    };
+    let stands = until(scene, |look| Ok((asked(look)? && shows(look)).then_some(())));
     // Whatever it was typed into, it is not there: an Enter could answer something else.
     let missing = || lost("the text was typed and is not seen in the dialog; Enter was not pressed");
     stands.await.map_err(Failure::after_all)?.ok_or_else(|| missing().after_all())?;
     if !way.leave.is_empty() {
         leave(scene, open, way).await.map_err(Failure::after_all)?;
     }
-    press(scene, &[Key::enter()]).await.map_err(Failure::after_all)?;
-    closed(scene, open).await
+    // Somebody may have moved the selection on: Enter would take another option.
+    let place = way.at.as_ref().and_then(|at| open.option_like(at));
+    let is_there = |seen: &Open| seen.asks_the_same(open) && seen.selected.is_none_or(|at| Some(at) == place);
+    let still = |look: &Look| match Open::seen(scene, look)?.is_some_and(|seen| is_there(&seen)) {
+        true => Ok(()),
+        false => Err(lost("it asks something else now; Enter was not pressed")),
+    };
+    let entered = scene.types_seeing(Typing::Keys(&[Key::enter()]), still).await;
+    entered.map_err(Failure::after_all)?;
+    // What is all text looks the same when the next is asked, but for what was typed.
+    let all_text = open.dialog.options.is_empty();
+    match all_text {
+        true => closed_unless(scene, open, shows).await,
+        false => closed(scene, open).await,
+    }
 }
 
 /// Goes from the words to what sends them off: Enter must not be pressed where they stand.
@@ -115,7 +133,9 @@ async fn elsewhere(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Closing
     match place.await?.ok_or_else(|| lost("it was answered, but no place for words came up"))? {
         Place::InputBox => submit(scene, text).await,
         Place::Dialog(next) => match &next.keys.text {
-            Some(way) if way.at.is_none() && way.take.is_none() && !way.opens => here(scene, &next, way, text).await,
+            Some(way) if way.at.is_none() && way.take.is_none() && !way.opens => {
+                here(scene, &next, way, text, false).await
+            }
             _ => Err(lost("it was answered, but it asks something else now that takes no words")),
         },
     }

@@ -17,7 +17,7 @@ use agtmux_api::config::TmuxBridge;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
 use agtmux_core::state::State;
-use agtmux_tmux::Key;
+use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
 use super::look::Look;
@@ -204,10 +204,13 @@ impl<'a> Sender<'a> {
                 sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
             }
             let pressed = async {
-                if let Some(agent_type) = &boxed {
-                    self.seen(agent_type).await?;
+                let typing = Typing::Keys(std::slice::from_ref(key));
+                match &boxed {
+                    Some(agent_type) => {
+                        self.scene.types_seeing(typing, |look| self.asks_nothing(agent_type, look)).await
+                    }
+                    None => self.scene.types(typing).await,
                 }
-                self.press(std::slice::from_ref(key)).await
             };
             pressed.await.map_err(|failure| if n > 0 { failure.after_all() } else { failure })?;
         }
@@ -277,12 +280,17 @@ impl<'a> Sender<'a> {
 
     /// What stands in the box, and the look that told. A dialog that is open is a reason to stop.
     async fn seen(&self, agent_type: &str) -> Result<(Option<String>, Look), Failure> {
-        let registry = self.scene.actions.0.discovery.registry();
         let look = self.scene.look().await?;
-        if look.reading(&registry, agent_type).dialog.is_some() && !self.scene.forced {
-            return Err(self.asking());
+        self.asks_nothing(agent_type, &look)?;
+        Ok((self.scene.actions.0.discovery.registry().typed(agent_type, &look.screen), look))
+    }
+
+    fn asks_nothing(&self, agent_type: &str, look: &Look) -> Result<(), Failure> {
+        let registry = self.scene.actions.0.discovery.registry();
+        match look.reading(&registry, agent_type).dialog {
+            Some(_) if !self.scene.forced => Err(self.asking()),
+            _ => Ok(()),
         }
-        Ok((registry.typed(agent_type, &look.screen), look))
     }
 
     /// What waits in the box of an agent that has ended meanwhile would be a command to its shell, and one that is stopped

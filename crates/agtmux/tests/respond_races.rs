@@ -1,0 +1,109 @@
+//! What happens to a dialog between the look at it, the keys for it and the word about it.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/trial_asking.rs"]
+mod asking;
+
+use std::thread;
+
+use agtmux::{Done, SOON, agtmux};
+use agtmux_testkit::wait_for;
+use asking::Asking;
+
+const RULE: &str = "────────────────────────────────────────────────────────────────────────────────";
+
+/// Twelve options, of which this one is selected: numbers of two digits are walked to.
+fn colours(selected: u32) -> String {
+    let sign = |n: u32| if n == selected { '❯' } else { ' ' };
+    let options: String = (1..=12).map(|n| format!(" {} {n}. Colour {n}\n", sign(n))).collect();
+    format!("{RULE}\n ☐ Colour\n\nWhich colour?\n\n{options}\nEnter to select · ↑/↓ to navigate")
+}
+
+/// A field of Gemini's for words, with what was typed into it.
+fn field(question: &str, typed: &str) -> String {
+    let row = |text: &str| format!("│ {text:<70} │\n");
+    let rows = ["Answer Questions", "", question, "", &format!("> {typed}"), "", "Enter to submit · Esc to cancel"];
+    let edge = "─".repeat(72);
+    format!("╭{edge}╮\n{}╰{edge}╯\n", rows.map(row).concat())
+}
+
+/// Answers while the test plays the agent's part.
+fn answers(agent: &Asking, answer: &[&str], plays: impl FnOnce()) -> Done {
+    thread::scope(|scope| {
+        let responds = scope.spawn(|| agtmux(&agent.world, &[&["respond", &agent.pane, "--json"], answer].concat()));
+        plays();
+        responds.join().expect("it ends")
+    })
+}
+
+#[test]
+fn enter_is_not_pressed_once_somebody_has_moved_the_selection_on() {
+    let agent = Asking::start();
+    let walked = "\x1b[B".repeat(2);
+    let moved = (0..12).find(|round| {
+        agent.draws(RULE);
+        wait_for("it asks nothing", SOON, || agent.dialog().is_null().then_some(()));
+        agent.draws(&colours(9));
+        agent.knows("Colour 12");
+        let before = agent.typed().len();
+        let done = answers(&agent, &["11"], || {
+            wait_for("it walks", SOON, || (agent.typed()[before..] == walked).then_some(()));
+            agent.draws(&colours(11));
+            // Longer in one round than in the other, so that it is seen to have arrived in one of them.
+            (0..8 + 4 * round).for_each(|_| agent.shows("❯ 11. Colour 11"));
+            agent.draws(&colours(12));
+        });
+        assert_ne!(done.code, Some(0), "{done:?}");
+        assert!(!agent.typed().contains(['\r', '\n']), "another colour would have been taken: {done:?}");
+        done.stderr.contains("somebody else has changed the selection")
+    });
+    assert!(moved.is_some(), "it was never moved in between");
+}
+
+#[test]
+fn a_second_question_for_words_is_not_taken_for_the_first() {
+    let agent = Asking::start_as("gemini");
+    agent.draws(&field("What is it called", ""));
+    agent.knows("called");
+    let done = answers(&agent, &["--text", "a name of mine"], || {
+        wait_for("it is typed", SOON, || agent.typed().contains("a name of mine").then_some(()));
+        agent.draws(&field("What is it called", "a name of mine"));
+        wait_for("it is sent off", SOON, || agent.typed().contains('\r').then_some(()));
+        agent.draws(&field("Where does it live", ""));
+    });
+    let said = done.json();
+    assert_eq!(said["verified"], "confirmed", "{said}");
+    assert!(said["asks_now"].to_string().contains("Where does it live"), "{said}");
+    assert_eq!(agent.typed().matches('\r').count(), 1);
+}
+
+#[test]
+fn words_for_one_question_are_not_typed_into_the_next() {
+    let agent = Asking::start_as("gemini");
+    agent.draws(&field("What is it called", ""));
+    let fingerprint = agent.knows("called");
+    agent.draws(&field("Where does it live", ""));
+    let done = agtmux(&agent.world, &["respond", &agent.pane, "--text", "words", "--if-dialog", &fingerprint]);
+    assert_eq!(done.code, Some(5), "{done:?}");
+    assert_eq!(agent.typed(), "");
+}
+
+#[test]
+fn what_was_answered_is_over_for_everybody_when_respond_returns() {
+    let agent = Asking::start();
+    for round in 0..5 {
+        let command = format!("touch round-{round}");
+        agent.permission(&command);
+        agent.knows(&command);
+        let before = agent.typed().len();
+        let done = answers(&agent, &["approve"], || {
+            wait_for("it is answered", SOON, || (agent.typed().len() > before).then_some(()));
+            agent.draws(&format!("● round {round}\n\n{RULE}\n❯ \n{RULE}\n  ? for shortcuts"));
+        });
+        assert_eq!(done.json()["verified"], "confirmed");
+        assert!(agent.dialog().is_null(), "round {round}: {}", agent.dialog());
+        let waits = ["wait", &agent.pane, "--for", "waiting_approval", "--timeout", "200ms"];
+        assert_eq!(agtmux(&agent.world, &waits).code, Some(1), "it waits no more");
+    }
+}

@@ -1,0 +1,81 @@
+//! A stand-in for an agent that asks: the test draws what it asks.
+
+#![allow(dead_code, reason = "each test file needs another part of it")]
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use agtmux_testkit::{TmuxServer, World, wait_for};
+use serde_json::Value;
+
+use crate::agtmux::{SOON, items, list, start, world};
+
+/// An agent, as far as a terminal can tell: it draws what the test draws, and keeps the keys that it gets.
+pub(crate) struct Asking {
+    pub(crate) world: World,
+    pub(crate) server: TmuxServer,
+    pub(crate) pane: String,
+    tty: PathBuf,
+    keys: PathBuf,
+}
+
+impl Asking {
+    pub(crate) fn start() -> Self {
+        Self::start_as("claude")
+    }
+
+    pub(crate) fn start_as(agent: &str) -> Self {
+        let world = world();
+        let (keys, program) = (world.dir().join("keys"), world.shell_named(agent));
+        let server = world.tmux("default");
+        let command = format!("exec {} -c 'stty raw -echo; cat >>{}'", program.display(), keys.display());
+        let pane = server.new_session("work", &command);
+        server.run(&["resize-window", "-t", "=work:", "-x", "120", "-y", "40"]);
+        let tty = server.run(&["display-message", "-p", "-t", &pane, "#{pane_tty}"]).trim().into();
+        start(&world);
+        wait_for("its terminal is raw", SOON, || keys.exists().then_some(()));
+        Self { world, server, pane, tty, keys }
+    }
+
+    pub(crate) fn draws(&self, rows: &str) {
+        let mut tty = fs::OpenOptions::new().write(true).open(&self.tty).expect("the pane's terminal");
+        let screen = format!("\x1b[2J\x1b[H{}", rows.replace('\n', "\r\n"));
+        tty.write_all(screen.as_bytes()).expect("drawn");
+        self.shows(rows.trim_end().lines().next_back().expect("a row").trim());
+    }
+
+    pub(crate) fn shows(&self, row: &str) {
+        let shown = || self.server.run(&["capture-pane", "-p", "-t", &self.pane]);
+        wait_for("it is drawn", SOON, || shown().contains(row).then_some(()));
+    }
+
+    pub(crate) fn permission(&self, command: &str) {
+        self.draws(&permission(command));
+    }
+
+    /// What agtmux knows of it.
+    pub(crate) fn dialog(&self) -> Value {
+        let listing = list(&self.world);
+        let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == self.pane.as_str());
+        item.map(|item| item["dialog"].clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn knows(&self, about: &str) -> String {
+        let known = || Some(self.dialog()).filter(|dialog| dialog.to_string().contains(about));
+        let dialog = wait_for(&format!("it is known to ask about {about}"), SOON, known);
+        dialog["fingerprint"].as_str().expect("it has one").to_owned()
+    }
+
+    pub(crate) fn typed(&self) -> String {
+        fs::read_to_string(&self.keys).unwrap_or_default()
+    }
+}
+
+fn permission(command: &str) -> String {
+    let rule = "─".repeat(100);
+    format!(
+        "{rule}\n Bash command\n\n   {command}\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, always\n   3. No\n\n \
+         Esc to cancel · Tab to amend {command}"
+    )
+}
