@@ -240,7 +240,7 @@ fn older(path: &Path) -> PathBuf {
 /// A new file in the place of whatever has its name: nothing that lies there is written to, or waited for.
 fn fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
     }
 }

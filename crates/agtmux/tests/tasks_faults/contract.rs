@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use agtmux_testkit::wait_for;
 use serde_json::{Value, json};
@@ -44,8 +44,7 @@ fn fields(entry: &Value) -> BTreeSet<&str> {
 }
 
 #[track_caller]
-fn file_when(stage: &Stage, path: &PathBuf, holds: &str) {
-    let _ = stage;
+fn file_when(path: &Path, holds: &str) {
     wait_for(&format!("'{holds:?}' in {path:?}"), SOON, || {
         let text = fs::read_to_string(path).unwrap_or_default();
         (text == holds).then_some(()).ok_or(text)
@@ -71,7 +70,7 @@ fn whatever_a_folder_is_called_a_task_runs_in_it_and_says_so() {
                 [format!("session={}", stage.session).as_str(), "task=t", format!("cwd={shown}").as_str()]
             );
             let window = lines[1].strip_prefix("window_id=").expect("its window");
-            file_when(&stage, &stage.file("out"), &format!("{cwd}\n."));
+            file_when(&stage.file("out"), &format!("{cwd}\n."));
             let entry = stage.entry(window).expect("listed");
             assert_eq!(entry["task_cwd"], cwd, "{locale} {folder:?}");
             assert_eq!(stage.event(window, "exited")["exit_code"], 0, "{folder:?}");
@@ -80,7 +79,7 @@ fn whatever_a_folder_is_called_a_task_runs_in_it_and_says_so() {
             let mut again = stage.agtmux();
             let again = run(again.current_dir("/").args(["task", "restart", "t", "--json"])).json();
             assert_eq!((&again["cwd"], &again["window_id"]), (&json!(cwd), &json!(window)), "{folder:?}");
-            file_when(&stage, &stage.file("out"), &format!("{cwd}\n."));
+            file_when(&stage.file("out"), &format!("{cwd}\n."));
         }
         let sessions = stage.tmux.run(&["list-sessions", "-F", "#{session_name}"]);
         assert_eq!(sessions.lines().count(), FOLDERS.len(), "{sessions}");
@@ -94,7 +93,7 @@ fn agtmux_shown(text: &str) -> String {
 }
 
 /// Whether a file `x` is anywhere here.
-fn made_by_a_name(dir: &std::path::Path) -> bool {
+fn made_by_a_name(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
         entry.file_name() == "x" || entry.file_type().is_ok_and(|kind| kind.is_dir()) && made_by_a_name(&entry.path())
@@ -115,7 +114,7 @@ fn whatever_a_command_has_in_it_is_run_and_shown_as_it_is() {
         let log =
             stage.world.state_dir().join(format!("tasks/logs/{}.log", started["run_id"].as_str().expect("an id")));
         // The terminal makes two of each newline.
-        file_when(&stage, &log, &text.replace('\n', "\r\n"));
+        file_when(&log, &text.replace('\n', "\r\n"));
         // One word, as it is, which is shown as it is.
         let command = format!(": '{}' \"two  words\";", text.replace('\'', "'\\''"));
         let whole = stage.run(&name, &command);
@@ -263,7 +262,7 @@ fn a_task_has_the_sessions_name_and_nothing_of_the_session_that_started_it() {
     let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
     // The server is started by this call, and has all of its environment.
     let mut command = stage.agtmux();
-    stale.iter().for_each(|name| drop(command.env(name, if *name == "AGTMUX_KEEPER" { "2" } else { "/stale" })));
+    command.envs(stale.map(|name| (name, if name == "AGTMUX_KEEPER" { "2" } else { "/stale" })));
     command.env("PI_TMUX_SESSION", &stage.session).env("PI_CODING_AGENT_DIR", "/pi");
     let done = run(command.args(["task", "run", "t", "--", "env >out; mv out environment"]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);

@@ -34,11 +34,14 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).expect("written");
 }
 
+/// What it is called, and how it comes to a place.
+type Case = (&'static str, Box<dyn Fn(&Path)>);
+
 /// Whatever could lie in the place of a file that says how a task ended. The last needs somebody who may give files away.
-fn in_its_place(stage: &Stage) -> Vec<(&'static str, Box<dyn Fn(&Path)>)> {
+fn in_its_place(stage: &Stage) -> Vec<Case> {
     let elsewhere = stage.world.home().join("elsewhere");
     write(&elsewhere, ENDED);
-    let all: Vec<(&'static str, Box<dyn Fn(&Path)>)> = vec![
+    vec![
         ("a link", Box::new(move |path| symlink(&elsewhere, path).expect("linked"))),
         ("an endless link", Box::new(|path| symlink("/dev/zero", path).expect("linked"))),
         ("a fifo", Box::new(fifo)),
@@ -60,8 +63,7 @@ fn in_its_place(stage: &Stage) -> Vec<(&'static str, Box<dyn Fn(&Path)>)> {
                 }
             }),
         ),
-    ];
-    all
+    ]
 }
 
 fn short_of(stage: &Stage, run: &str) -> Vec<String> {
@@ -89,8 +91,9 @@ fn what_lies_in_the_place_of_an_end_is_no_end_and_the_true_one_is_told() {
     for (n, ((what, _), task)) in cases.iter().zip(&tasks).enumerate() {
         let exited = wait_for(&format!("the end after {what}"), SOON, || {
             let events = stage.events();
-            let ends = events.iter().filter(|event| event["run_id"] == task.run.as_str() && event["type"] == "exited");
-            ends.cloned().next().ok_or_else(|| events.iter().map(crate::stage::short).collect::<Vec<_>>())
+            let mut ends =
+                events.iter().filter(|event| event["run_id"] == task.run.as_str() && event["type"] == "exited");
+            ends.next().cloned().ok_or_else(|| events.iter().map(crate::stage::short).collect::<Vec<_>>())
         });
         assert_eq!(exited["exit_code"], 20 + n, "{what}");
     }
