@@ -8,8 +8,10 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
 
-# Where `cargo install` puts programs.
-INSTALLED := $(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo)/bin
+# Where `make install` puts programs: below DESTDIR and PREFIX where one is given, else where `cargo install` does. INSTALL_FLAGS=--debug
+# takes less time.
+PREFIX ?= $(if $(DESTDIR),/usr/local)
+ROOT := $(if $(PREFIX),$(DESTDIR)$(PREFIX),$(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo))
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -19,10 +21,10 @@ run: ## build agtmux and show the agents of this machine, or a demo where no tmu
 	cargo build --release --locked --package agtmux
 	$(RELEASE)/agtmux welcome
 
-install: ## put agtmux and agtmuxd where cargo puts programs, and the helpers of Pi's package beside them
+install: ## put agtmux, agtmuxd and the helpers of Pi's package where cargo puts programs, or below PREFIX and DESTDIR
 	@scripts/ensure-tools cc cargo
-	cargo install --locked --path crates/agtmux
-	@for name in pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(INSTALLED)/$$name"; done
+	cargo install --locked --path crates/agtmux --root "$(ROOT)" $(if $(PREFIX),--no-track --force) $(INSTALL_FLAGS)
+	@for name in pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(ROOT)/bin/$$name"; done
 
 test: lint ## lint, then run every test; fails if anything does
 	@scripts/ensure-tools tmux browser fuzzer sshd shells

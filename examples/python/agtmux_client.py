@@ -91,7 +91,7 @@ class Client:
 
     def follow_task_events(self, **query):
         """The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
-daemon."""
+daemon. With `run_id` the stream ends with `over` when nothing more will be told of that run."""
         return self._events("GET", "/v1/tasks/events/stream", query=query)
 
     def get_action(self, id):
@@ -208,7 +208,7 @@ gets `resync`: it has to read `/v1/panes` anew."""
         return self._ask("POST", "/v1/actions/respond", body=body)
 
     def restart_task(self, body):
-        """Starts a task again as it was started."""
+        """Starts a task again as it was started, by the same rules."""
         return self._ask("POST", "/v1/tasks/restart", body=body)
 
     def resume(self, body):
@@ -216,7 +216,8 @@ gets `resync`: it has to read `/v1/panes` anew."""
         return self._ask("POST", "/v1/actions/resume", body=body)
 
     def run_task(self, body):
-        """Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too."""
+        """Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too, but what runs in the
+session of another is not replaced by them."""
         return self._ask("POST", "/v1/tasks/run", body=body)
 
     def send(self, body):

@@ -86,7 +86,7 @@ export class Client {
   }
 
   /** The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
-daemon. */
+daemon. With `run_id` the stream ends with `over` when nothing more will be told of that run. */
   followTaskEvents(query: Query = {}): AsyncGenerator<ServerSentEvent> {
     return this.#events("GET", "/v1/tasks/events/stream", query);
   }
@@ -232,7 +232,7 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#ask("POST", "/v1/actions/respond", undefined, body);
   }
 
-  /** Starts a task again as it was started. */
+  /** Starts a task again as it was started, by the same rules. */
   restartTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/restart", undefined, body);
   }
@@ -242,7 +242,8 @@ gets `resync`: it has to read `/v1/panes` anew. */
     return this.#ask("POST", "/v1/actions/resume", undefined, body);
   }
 
-  /** Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too. */
+  /** Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too, but what runs in the
+session of another is not replaced by them. */
   runTask(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/tasks/run", undefined, body);
   }

@@ -1,6 +1,6 @@
 //! Reads the small files that a user writes for us.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -45,8 +45,30 @@ pub fn in_dir(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<Found>> 
 
 /// A plain file of ours that is not too large. A link may lead to it; nothing that could make us wait is opened.
 pub fn plain(path: &Path, largest: u64) -> io::Result<String> {
-    let refuse = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    text(open_plain(path, OFlags::empty())?, largest)
+}
+
+/// The same, and no link to one.
+pub fn plain_itself(path: &Path, largest: u64) -> io::Result<String> {
+    text(open_itself(path)?, largest)
+}
+
+fn text(file: File, largest: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(largest + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > largest {
+        return Err(refuse(format!("has more than {} KiB", largest >> 10)));
+    }
+    String::from_utf8(bytes).map_err(|_| refuse("is no UTF-8 text".into()))
+}
+
+/// A plain file of ours of any size, and no link to one.
+pub fn open_itself(path: &Path) -> io::Result<File> {
+    open_plain(path, OFlags::NOFOLLOW)
+}
+
+fn open_plain(path: &Path, more: OFlags) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY | more;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -55,12 +77,11 @@ pub fn plain(path: &Path, largest: u64) -> io::Result<String> {
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(refuse("belongs to another user".into()));
     }
-    let mut bytes = Vec::new();
-    file.take(largest + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > largest {
-        return Err(refuse(format!("has more than {} KiB", largest >> 10)));
-    }
-    String::from_utf8(bytes).map_err(|_| refuse("is no UTF-8 text".into()))
+    Ok(file)
+}
+
+fn refuse(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 #[cfg(test)]
@@ -95,6 +116,8 @@ mod tests {
                 (Err("is no plain file"), false),
             ]
         );
+        let opens = |name: &str| open_itself(&dir.join(name)).is_ok();
+        assert_eq!(["b.toml", "d.toml", "e.toml", "g.toml"].map(opens), [true, false, false, false]);
         fs::remove_dir_all(&dir).expect("removed");
         assert_eq!(in_dir(&dir, "toml", 1024).expect("no directory"), []);
     }

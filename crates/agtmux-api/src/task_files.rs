@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::{open_itself, plain_itself};
+
 /// What is to be run, written before it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -113,7 +115,16 @@ impl RunFiles {
     }
 
     pub fn read_spec(&self) -> io::Result<RunSpec> {
-        Ok(serde_json::from_str(&crate::files::plain(&self.spec, LARGEST)?)?)
+        self.spec_in(&self.spec)
+    }
+
+    /// A file that speaks of another run than its name does is none of this one's.
+    fn spec_in(&self, path: &Path) -> io::Result<RunSpec> {
+        let spec: RunSpec = serde_json::from_str(&plain_itself(path, LARGEST)?)?;
+        match self.spec.file_stem().is_some_and(|name| name == spec.run_id.as_str()) {
+            true => Ok(spec),
+            false => Err(io::Error::new(io::ErrorKind::InvalidData, "is of another run")),
+        }
     }
 
     /// Kept beside the log and as long as that: what it takes to start the same once more.
@@ -122,7 +133,7 @@ impl RunFiles {
     }
 
     pub fn read_kept_spec(&self) -> io::Result<RunSpec> {
-        Ok(serde_json::from_str(&crate::files::plain(&self.kept_spec(), LARGEST)?)?)
+        self.spec_in(&self.kept_spec())
     }
 
     fn kept_spec(&self) -> PathBuf {
@@ -134,11 +145,11 @@ impl RunFiles {
     }
 
     pub fn read_exit(&self) -> Option<ExitRecord> {
-        serde_json::from_str(&crate::files::plain(&self.exit(), LARGEST).ok()?).ok()
+        serde_json::from_str(&plain_itself(&self.exit(), LARGEST).ok()?).ok()
     }
 
     pub fn read_output(&self) -> Option<OutputStatus> {
-        OutputStatus::of_line(&crate::files::plain(&self.output(), LARGEST).ok()?)
+        OutputStatus::of_line(&plain_itself(&self.output(), LARGEST).ok()?)
     }
 
     /// What nobody needs any more once the end is stored. The log stays.
@@ -162,8 +173,7 @@ pub struct StatusFile(File);
 
 impl StatusFile {
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        Ok(Self(file))
+        Ok(Self(fresh(path)?))
     }
 
     pub fn write(&self, status: OutputStatus) -> io::Result<()> {
@@ -211,7 +221,7 @@ pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// No more than that is read, however long the file is. None is an empty one.
 fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = match File::open(path) {
+    let mut file = match open_itself(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
     };
@@ -227,8 +237,12 @@ fn older(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
+/// A new file in the place of whatever has its name: nothing that lies there is written to, or waited for.
 fn fresh(path: &Path) -> io::Result<File> {
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
+    }
 }
 
 /// There whole, or not at all.
@@ -260,6 +274,51 @@ mod tests {
         let torn = format!("{}{}", &line[..20], &OutputStatus { bells: 13, ..status }.to_line()[20..]);
         assert_eq!(OutputStatus::of_line(&torn), None);
         assert_eq!(OutputStatus::of_line(""), None);
+    }
+
+    #[test]
+    fn whatever_lies_in_the_place_of_a_file_is_not_written_to_and_not_waited_for() {
+        let dir = std::env::temp_dir().join(format!("agtmux-taskplace-{}", std::process::id()));
+        fs::create_dir_all(dir.join("logs")).expect("made");
+        let (files, other) = (RunFiles::of(&dir, "r1"), dir.join("other"));
+        fs::write(&other, "kept").expect("written");
+        let fifo = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).expect("a fifo");
+        std::os::unix::fs::symlink(&other, dir.join("r1.exit.draft")).expect("linked");
+        std::os::unix::fs::symlink(&other, files.output()).expect("linked");
+        fifo(&files.log());
+        assert!(read_log(&files.log(), 10).is_err(), "nobody waits for a fifo");
+        let exit = ExitRecord { code: Some(3), signal: None, hung_up: false };
+        files.write_exit(&exit).expect("written");
+        assert_eq!(files.read_exit(), Some(exit));
+        StatusFile::create(&files.output()).and_then(|file| file.write(OutputStatus::default())).expect("written");
+        assert_eq!(files.read_output(), Some(OutputStatus::default()));
+        BoundedLog::create(&files.log(), 100).and_then(|mut log| log.append(b"out")).expect("written");
+        assert_eq!(read_log(&files.log(), 10).expect("read"), b"out");
+        assert_eq!(fs::read_to_string(&other).expect("there"), "kept");
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn a_specification_of_another_run_is_none() {
+        let dir = std::env::temp_dir().join(format!("agtmux-taskspec-{}", std::process::id()));
+        fs::create_dir_all(dir.join("logs")).expect("made");
+        let text = |name: &str| name.to_owned();
+        let spec = RunSpec {
+            run_id: text("r1"),
+            socket: text("/s"),
+            session: text("pi-x-1"),
+            task: text("t"),
+            command: text("make"),
+            cwd: text("/p"),
+            log_bytes: 1,
+        };
+        RunFiles::of(&dir, "r1").write_spec(&spec).expect("written");
+        assert_eq!(RunFiles::of(&dir, "r1").read_spec().expect("read"), spec);
+        RunFiles::of(&dir, "r2").write_spec(&spec).expect("written");
+        assert!(RunFiles::of(&dir, "r2").read_spec().is_err());
+        RunFiles::of(&dir, "r2").keep_spec(&spec).expect("written");
+        assert!(RunFiles::of(&dir, "r2").read_kept_spec().is_err());
+        fs::remove_dir_all(&dir).expect("removed");
     }
 
     #[test]

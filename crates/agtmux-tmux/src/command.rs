@@ -32,7 +32,7 @@ impl Command {
     /// As a line for tmux's own parser, for a command that is given to another one.
     pub(crate) fn line(&self) -> OsString {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
-        let words: Vec<Vec<u8>> = self.words.iter().map(|word| crate::tap::quoted(word.as_bytes())).collect();
+        let words: Vec<Vec<u8>> = self.words.iter().map(|word| on_one_line(word.as_bytes())).collect();
         OsString::from_vec(words.join(&b' '))
     }
 
@@ -45,6 +45,15 @@ impl Command {
     pub(crate) fn words(&self) -> &[OsString] {
         &self.words
     }
+}
+
+/// How a quoted word that is ended before it and begun anew after it has a newline in it.
+pub(crate) const NEWLINE: &str = "'\"\\n\"'";
+
+/// A word for tmux's parser. It takes a backslash at the end of a line away, also between quotes, so lines are not ended there.
+fn on_one_line(word: &[u8]) -> Vec<u8> {
+    let quoted = crate::tap::quoted(word);
+    quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(NEWLINE.as_bytes())
 }
 
 /// tmux splits its argument vector at words that end in `;`.
@@ -173,6 +182,12 @@ mod tests {
     fn a_trailing_semicolon_stays_text() {
         let words: Vec<_> = chain(&[Command::new("a").arg("x;").arg(";"), Command::new("b")]).collect();
         assert_eq!(words, ["a", "x\\;", "\\;", ";", "b"]);
+    }
+
+    #[test]
+    fn a_line_for_tmux_is_one_line() {
+        let line = Command::new("a").literal("it's \\\nb").literal("c").line();
+        assert_eq!(line.to_string_lossy(), r#"'a' 'it'\''s \'"\n"'b' 'c'"#);
     }
 
     #[test]

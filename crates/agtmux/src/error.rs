@@ -59,6 +59,11 @@ impl CliError {
         Self::failed(Message::new(format!("cannot {doing}: {error}")))
     }
 
+    /// The same with more to say.
+    pub(crate) fn saying(self, more: impl FnOnce(Message) -> Message) -> Self {
+        Self { message: self.message.map(more), ..self }
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }

@@ -123,6 +123,7 @@ pub struct Audit {
 #[serde(deny_unknown_fields)]
 pub struct Tasks {
     pub on_event: String,
+    pub on_event_timeout: Span,
     pub log_kib: u64,
 }
 
@@ -311,6 +312,7 @@ impl Config {
             ("observe.reconcile_idle", self.observe.reconcile_idle, "100ms", "1h"),
             ("tmux_bridge.health_check_interval", self.tmux_bridge.health_check_interval, "1s", "1h"),
             ("tmux_bridge.subprocess_timeout", self.tmux_bridge.subprocess_timeout, "100ms", "1m"),
+            ("tasks.on_event_timeout", self.tasks.on_event_timeout, "100ms", "1h"),
             ("actions.snapshot_lifetime", self.actions.snapshot_lifetime, "1ms", "10m"),
             ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
             ("state.running_ttl", running_ttl, "1s", "168h"),

@@ -39,6 +39,6 @@ pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetEr
 pub use targets::{Check, Checkup, EvidenceKind, NewTarget, TargetItem, Targets};
 pub use task::{
     EndedTask, LeftSession, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
-    TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
+    TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop, TaskTold,
 };
 pub use web::{WebLink, WebLinkRequest};

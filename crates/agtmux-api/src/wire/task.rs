@@ -75,6 +75,9 @@ pub struct TaskRestart {
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
+    /// The process that the session is kept for; left out, the agent that asks, if it is one.
+    #[serde(default)]
+    pub keeper: Option<u32>,
 }
 
 /// Text for a task that waits for it.
@@ -181,6 +184,17 @@ pub struct TaskEvents {
     #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
     pub items: Vec<TaskEvent>,
+}
+
+/// What the stream of events tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TaskTold {
+    Event(Box<TaskEvent>),
+    /// Where one run was asked for: nothing more will be told of it. The stream ends with this.
+    Over {
+        over: String,
+    },
 }
 
 /// A harness session begins: what earlier ones of the same project have left is cleaned up or named.

@@ -7,7 +7,7 @@ use super::look::TaskLook;
 use super::session::TaskSession;
 use crate::sanitize;
 
-/// A title is cut to so many columns.
+/// A title is cut to so many characters.
 const TITLE: usize = 80;
 
 /// Whose a task session is.
@@ -67,7 +67,14 @@ impl FoundSession<'_> {
 pub fn session_title(title: Option<&str>, first_message: Option<&str>) -> Option<String> {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut names = [title, first_message].into_iter().flatten().map(one_line);
-    names.find(|name| !name.is_empty()).map(|name| sanitize::for_column(&name, TITLE))
+    names.find(|name| !name.is_empty()).map(|name| cut(sanitize::for_terminal(&name)))
+}
+
+fn cut(title: String) -> String {
+    match title.char_indices().nth(TITLE - 1) {
+        Some((last, _)) if title.chars().count() > TITLE => format!("{}…", &title[..last]),
+        _ => title,
+    }
 }
 
 /// What the person is told of a session in which something still runs.
@@ -177,6 +184,10 @@ mod tests {
         let long = session_title(None, Some(&"wörd ".repeat(40))).expect("a title");
         assert_eq!(long.chars().count(), 80);
         assert!(long.ends_with('…'), "{long}");
+        // As many characters, however wide they are and however many bytes they have.
+        let wide = "語".repeat(80);
+        assert_eq!(session_title(Some(&wide), None), Some(wide.clone()));
+        assert_eq!(session_title(Some(&format!("{wide}語")), None), Some(format!("{}…", "語".repeat(79))));
         assert_eq!(session_title(Some("a\u{1b}[31m"), None).as_deref(), Some("a\\x1b[31m"));
     }
 

@@ -75,6 +75,13 @@ impl Actions {
         self.0.discovery.registry().identify(&facts, None).map(|found| found.pid)
     }
 
+    /// Whether this process, by its number and its beginning, is the one that asks or one that it descends from.
+    pub(crate) fn descends_from(&self, asker: &Asker, (pid, start): (u32, u64)) -> bool {
+        let processes = self.0.discovery.processes();
+        let line = asker.peer.and_then(|peer| peer.pid).map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
+        line.iter().any(|process| (process.pid, process.start) == (pid, start))
+    }
+
     /// One that has left its parents behind still has their environment. While an agent has a pane's terminal, whatever
     /// was started there after it was started by it, unless it descends from something that was there before.
     async fn agent_of_its_pane(&self, processes: &dyn ProcessTable, line: &[Process]) -> Option<String> {

@@ -7,6 +7,7 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionOutcome, SendReport, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList,
     TaskLogs, TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
+    TaskTold,
 };
 use agtmux_core::task::TaskEvent;
 use axum::body::{Body, to_bytes};
@@ -26,6 +27,8 @@ use crate::tasks::Tasks;
 
 const LARGEST_BODY: usize = 5 << 20;
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Whoever waits for one run hears at once when something is told of it; that nothing will be any more is looked for.
+const HEARTBEAT_OF_ONE_RUN: Duration = Duration::from_secs(1);
 
 type Answer<T> = Result<Json<T>, Refusal>;
 
@@ -58,10 +61,11 @@ pub(super) async fn get_tasks(State(context): State<Context>, Asked(asked): Aske
     Ok(Json(context.tasks.list(&asked).await?))
 }
 
-/// Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too.
+/// Starts a task in a window of its own, or again in the window that has its name. Agents may do this, too, but what runs in the
+/// session of another is not replaced by them.
 #[utoipa::path(post, path = "/v1/tasks/run", request_body = TaskRun, responses(
-    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 409, body = ApiError),
-    (status = 502, body = ApiError), (status = 503, body = ApiError)))]
+    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 409, body = ApiError), (status = 502, body = ApiError), (status = 503, body = ApiError)))]
 pub(super) async fn run_task(
     State(context): State<Context>,
     Extension(asker): Extension<Asker>,
@@ -109,16 +113,17 @@ pub(super) async fn stop_task(
     whole(async move { context.tasks.stop(action, &asker).await }).await
 }
 
-/// Starts a task again as it was started.
+/// Starts a task again as it was started, by the same rules.
 #[utoipa::path(post, path = "/v1/tasks/restart", request_body = TaskRestart, responses(
-    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
+    (status = 200, body = TaskStarted), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn restart_task(
     State(context): State<Context>,
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Answer<TaskStarted> {
     let action: TaskRestart = read(body).await?;
+    let asker = Asker { keeper: action.keeper, ..asker };
     whole(async move { context.tasks.restart(action, &asker).await }).await
 }
 
@@ -173,7 +178,7 @@ pub(super) async fn get_task_events(
 }
 
 /// The same as server-sent events, as they happen; with `after` or `Last-Event-ID` none is missed, also over restarts of the
-/// daemon.
+/// daemon. With `run_id` the stream ends with `over` when nothing more will be told of that run.
 #[utoipa::path(get, path = "/v1/tasks/events/stream", params(TaskEventsQuery), responses(
     (status = 200, body = TaskEvent, content_type = "text/event-stream"), (status = 400, body = ApiError)))]
 pub(super) async fn follow_task_events(
@@ -189,7 +194,8 @@ pub(super) async fn follow_task_events(
         Some(after) => Some(after),
         None => Some(context.tasks.events(TaskEventsQuery { limit: Some(1), ..Default::default() }).await?.seq),
     };
-    let reader = Reader { tasks: context.tasks.clone(), latest, stopping: context.stopping.clone(), query };
+    let (tasks, stopping) = (context.tasks.clone(), context.stopping.clone());
+    let reader = Reader { tasks, latest, stopping, query, is_over: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -206,28 +212,46 @@ struct Reader {
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
     query: TaskEventsQuery,
+    is_over: bool,
 }
 
 impl Reader {
     /// What has come since the last time; a comment where nothing has for long.
     async fn next(&mut self) -> Option<Bytes> {
+        let pause = if self.query.run_id.is_some() { HEARTBEAT_OF_ONE_RUN } else { HEARTBEAT };
         loop {
+            if self.is_over {
+                return None;
+            }
             self.latest.borrow_and_update();
+            // Before it is read what was told of it: that was stored before it was over.
+            let over = match self.query.run_id.clone() {
+                Some(run) if self.tasks.is_over(&run).await => Some(run),
+                _ => None,
+            };
             let events = self.tasks.events(self.query.clone()).await.ok()?.items;
             if let Some(last) = events.last() {
                 self.query.after = Some(last.seq);
                 return Some(events.iter().map(frame).collect::<String>().into());
             }
+            if let Some(over) = over {
+                self.is_over = true;
+                return Some(data("over", &TaskTold::Over { over }).into());
+            }
             tokio::select! {
                 changed = self.latest.changed() => if changed.is_err() { return None },
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(HEARTBEAT) => return Some(Bytes::from_static(b": \n\n")),
+                () = tokio::time::sleep(pause) => return Some(Bytes::from_static(b": \n\n")),
             }
         }
     }
 }
 
 fn frame(event: &TaskEvent) -> String {
-    let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
-    format!("id: {}\nevent: {}\ndata: {data}\n\n", event.seq, event.kind)
+    format!("id: {}\n{}", event.seq, data(&event.kind.to_string(), event))
+}
+
+fn data(kind: &str, told: &impl serde::Serialize) -> String {
+    let data = serde_json::to_string(told).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
+    format!("event: {kind}\ndata: {data}\n\n")
 }

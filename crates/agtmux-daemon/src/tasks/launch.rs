@@ -36,7 +36,9 @@ struct What<'a> {
     task: &'a TaskName,
     command: &'a str,
     cwd: &'a str,
+    /// Empty where it is not known.
     keeper: &'a str,
+    asker: &'a Asker,
 }
 
 impl Tasks {
@@ -53,7 +55,8 @@ impl Tasks {
         let tmux = self.tmux(&place);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
         let keeper = SlotKeeper { owner: self.0.owner.clone(), project, process: self.keeper_process(asker) };
-        let what = What { task: &task, command: &run.command, cwd: &run.cwd, keeper: &keeper.process };
+        let (command, cwd) = (run.command.as_str(), run.cwd.as_str());
+        let what = What { task: &task, command, cwd, keeper: &keeper.process, asker };
         // Nobody takes the window for a task before it is one.
         self.0.book.lock().await.session(&place).pending.push(task.to_string());
         let started = async {
@@ -79,8 +82,17 @@ impl Tasks {
         let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
         let (command, cwd) = self.as_started(&slot).ok_or_else(|| not_known(&task))?;
-        let what = What { task: &task, command: &command, cwd: &cwd, keeper: &self.keeper_process(asker) };
+        let keeper = self.keeper_process(asker);
+        let what = What { task: &task, command: &command, cwd: &cwd, keeper: &keeper, asker };
         self.launch(&tmux, &place, &session, &slot, &what).await
+    }
+
+    /// Whether nothing more will be told of a run. Its files go when it is over, and not before that is stored.
+    pub(crate) async fn is_over(&self, run: &str) -> bool {
+        let Ok(run) = run.parse::<RunId>() else { return true };
+        let is_awaited = |session: &Session| session.runs.contains_key(&run) || session.machine.awaits_end(&run);
+        let is_known = self.0.book.lock().await.sessions.values().any(is_awaited);
+        !is_known && !RunFiles::of(&self.0.dir, run.as_str()).spec().exists()
     }
 
     /// What was started in this window, and where. What the window shows of it may be cut, and is not word for word.
@@ -166,8 +178,9 @@ impl Tasks {
         place: &Place,
         session: &TaskSession,
         slot: &SlotPane,
-        &What { task, command, cwd, keeper }: &What<'_>,
+        &What { task, command, cwd, keeper, asker }: &What<'_>,
     ) -> Result<TaskStarted, ApiError> {
+        self.refuse_to_replace(asker, session, slot).await?;
         let run_id = RunId::from(Uuid::now_v7());
         let files = RunFiles::of(&self.0.dir, run_id.as_str());
         let spec = RunSpec {
@@ -193,7 +206,7 @@ impl Tasks {
             run: run_id.as_str(),
             command,
             cwd,
-            keeper,
+            keeper: self.next_keeper(session, keeper),
             program: &program,
             reader: &reader,
         };
@@ -308,13 +321,6 @@ impl Tasks {
                 run.wait_for_reader().await;
             }
         }
-    }
-
-    /// The program that a session is made for: the agent that asks, or else whoever started the one that asks.
-    pub(super) fn keeper_process(&self, asker: &Asker) -> String {
-        let processes = self.0.discovery.processes();
-        let found = self.0.actions.keeper_of(asker);
-        found.and_then(|pid| Some(format!("{pid}.{}", processes.start_time(pid)?))).unwrap_or_default()
     }
 }
 

@@ -8,6 +8,7 @@
 mod book;
 mod end;
 mod follow;
+mod keeper;
 mod launch;
 mod litter;
 mod look;
@@ -75,7 +76,7 @@ impl Tasks {
     ) -> Self {
         let dir = paths.tasks_dir();
         let program = std::env::current_exe().unwrap_or_default().with_file_name("agtmux");
-        let on_event = OnEvent::start(&discovery.config().tasks.on_event, store.path(), &paths.state_dir);
+        let on_event = OnEvent::start(&discovery.config().tasks, store.path(), &paths.state_dir);
         let book = Mutex::new(Book::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
         let owner = paths.task_owner();
@@ -114,8 +115,9 @@ impl Tasks {
     }
 }
 
-/// How long a reader gets to come to the end of what a task wrote before it ended.
-const READER_WITHIN: Duration = Duration::from_millis(500);
+/// How long a reader gets to come to the end of what a task wrote before it ended. It is there at once, but on a machine that is
+/// very busy a program takes a while to begin.
+const READER_WITHIN: Duration = Duration::from_millis(1500);
 
 fn tmux_failed(error: &TmuxError) -> ApiError {
     let code = match error {

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agtmux_api::config;
 use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::task::TaskEvent;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -18,12 +19,16 @@ use tokio::time::{sleep, timeout};
 
 use crate::store::tasks as stored;
 
-/// One that takes longer is ended, with all that it has started.
-const DONE_WITHIN: Duration = Duration::from_secs(30);
 /// Where the store cannot be read.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 pub(super) struct OnEvent(Option<Arc<Notify>>);
+
+/// The user's program, and how long it may take.
+struct Program {
+    words: Vec<String>,
+    patience: Duration,
+}
 
 /// How far the program was told.
 struct Told {
@@ -34,10 +39,11 @@ struct Told {
 
 impl OnEvent {
     /// The words are separated by spaces. No shell reads them.
-    pub(super) fn start(command: &str, store: &Path, state_dir: &Path) -> Self {
+    pub(super) fn start(config: &config::Tasks, store: &Path, state_dir: &Path) -> Self {
         let told = Told { store: store.to_owned(), mark: state_dir.join("on_event.seq") };
-        let words: Vec<String> = command.split_whitespace().map(ToOwned::to_owned).collect();
-        if words.is_empty() {
+        let words: Vec<String> = config.on_event.split_whitespace().map(ToOwned::to_owned).collect();
+        let program = Program { words, patience: config.on_event_timeout.0 };
+        if program.words.is_empty() {
             // What happens while there is no program is nobody's business later.
             let _ = std::fs::remove_file(&told.mark);
             return Self(None);
@@ -45,7 +51,7 @@ impl OnEvent {
         // Before anything can happen that it is to be told.
         let after = told.so_far().inspect_err(|error| tracing::warn!(error, "tasks.on_event begins later")).ok();
         let news = Arc::new(Notify::new());
-        tokio::spawn(tell_all(words, Arc::new(told), after, Arc::clone(&news)));
+        tokio::spawn(tell_all(program, Arc::new(told), after, Arc::clone(&news)));
         Self(Some(news))
     }
 
@@ -84,7 +90,7 @@ impl Told {
     }
 }
 
-async fn tell_all(words: Vec<String>, told: Arc<Told>, mut after: Option<u64>, news: Arc<Notify>) {
+async fn tell_all(program: Program, told: Arc<Told>, mut after: Option<u64>, news: Arc<Notify>) {
     loop {
         let asked = Arc::clone(&told);
         let next = spawn_blocking(move || asked.next(after)).await.unwrap_or_else(|error| Err(error.to_string()));
@@ -101,14 +107,14 @@ async fn tell_all(words: Vec<String>, told: Arc<Told>, mut after: Option<u64>, n
         }
         for event in events {
             after = Some(event.seq);
-            if let Err(error) = run(&words, &event, &told).await {
-                tracing::warn!(program = words[0], seq = event.seq, error, "tasks.on_event failed");
+            if let Err(error) = run(&program, &event, &told).await {
+                tracing::warn!(program = program.words[0], seq = event.seq, error, "tasks.on_event failed");
             }
         }
     }
 }
 
-async fn run(words: &[String], event: &TaskEvent, told: &Told) -> Result<(), String> {
+async fn run(Program { words, patience }: &Program, event: &TaskEvent, told: &Told) -> Result<(), String> {
     let mut line = serde_json::to_vec(event).map_err(|error| error.to_string())?;
     line.push(b'\n');
     let started = Command::new(&words[0])
@@ -117,22 +123,26 @@ async fn run(words: &[String], event: &TaskEvent, told: &Told) -> Result<(), Str
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
-        .kill_on_drop(true)
         .spawn();
     // It has its turn from here on, and gets no other one for this event.
     let noted = told.note(event.seq);
     let mut child = started.map_err(|error| error.to_string())?;
-    let group = child.id();
-    let ended = timeout(DONE_WITHIN, whole(&mut child, &line)).await;
-    if ended.is_err() {
-        end_group(group);
+    let group = Group::of(&child);
+    let ended = timeout(*patience, whole(&mut child, &line)).await;
+    match ended {
+        // What it has left behind goes on: that is its own business.
+        Ok(_) => group.let_go(),
+        Err(_) => {
+            drop(group);
+            let _ = child.wait().await;
+        }
     }
     noted.map_err(|error| format!("it may be told once more: {error}"))?;
     match ended {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(status.to_string()),
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("it did not end within {} s", DONE_WITHIN.as_secs())),
+        Err(_) => Err(format!("it did not end within {} s", patience.as_secs_f64())),
     }
 }
 
@@ -144,8 +154,23 @@ async fn whole(child: &mut Child, line: &[u8]) -> io::Result<std::process::ExitS
     child.wait().await
 }
 
-fn end_group(group: Option<u32>) {
-    if let Some(group) = group.and_then(|group| Pid::from_raw(group.cast_signed())) {
-        let _ = kill_process_group(group, Signal::KILL);
+/// The program and what it has started, which end when nobody waits for them any more: the time is up, or the daemon stops.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())))
+    }
+
+    fn let_go(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! When a harness session begins: what earlier ones of the same project have left is cleaned up or named.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{LeftSession, TaskStartup, TaskStartupReport};
@@ -42,15 +42,18 @@ impl Tasks {
         Ok(report)
     }
 
-    /// The session that asks is that of a living program again, if it was left by one before.
+    /// The session that asks is somebody's again, if it was left by one before. Where it cannot be told whose, that is written down: one
+    /// that is known to be dead would have it cleaned up.
     async fn keep(&self, tmux: &TmuxServer, place: &Place, asker: &Asker) {
         let Ok(Some(own)) = tmux.task_session(place.session.as_str()).await else { return };
         let process = self.keeper_process(asker);
-        if self.is_ours(&own.keeper) && !process.is_empty() && process != own.keeper.process {
-            let kept = tmux.keep_task_session((own.server_pid, own.server_start), own.session, &process).await;
-            if let Err(error) = kept {
-                tracing::warn!(%error, session = %place.session, "it could not be written down who keeps the tasks");
-            }
+        let is_kept = process.is_empty() && self.keeper_lives(&own) != Some(false);
+        if !self.is_ours(&own.keeper) || is_kept || process == own.keeper.process {
+            return;
+        }
+        let kept = tmux.keep_task_session((own.server_pid, own.server_start), own.session, &process).await;
+        if let Err(error) = kept {
+            tracing::warn!(%error, session = %place.session, "it could not be written down who keeps the tasks");
         }
     }
 
@@ -85,7 +88,7 @@ impl Tasks {
                 self.remove_session(tmux, &left, &seen).await?;
                 report.removed.push(left.session.to_string());
             }
-            Fate::Reported(tasks) => report.active.push(left_session(&left, &keeper, tasks)),
+            Fate::Reported(tasks) => report.active.push(left_session(&left, &keeper, tasks).await),
         }
         Ok(())
     }
@@ -98,19 +101,14 @@ impl Tasks {
         self.look_soon(left).await;
         Ok(())
     }
-
-    /// None where nobody has written down who it was.
-    fn keeper_lives(&self, seen: &TaskSession) -> Option<bool> {
-        let (pid, start) = seen.keeper.process.split_once('.')?;
-        let (pid, start): (u32, u64) = (pid.parse().ok()?, start.parse().ok()?);
-        Some(self.0.discovery.processes().start_time(pid) == Some(start))
-    }
 }
 
-fn left_session(left: &Place, keeper: &Keeper, tasks: Vec<String>) -> LeftSession {
+async fn left_session(left: &Place, keeper: &Keeper, tasks: Vec<String>) -> LeftSession {
     let session_id = session_id(&left.session, &keeper.project);
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let title = session_id.as_ref().zip(home).and_then(|(id, home)| title_of(&home, id));
+    let title = match &session_id {
+        Some(id) => title_of(id.clone()).await,
+        None => None,
+    };
     let notice = still_active(left.session.as_str(), &tasks, title.as_deref());
     LeftSession { session: left.session.to_string(), session_id, tasks, title, notice }
 }

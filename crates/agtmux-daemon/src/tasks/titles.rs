@@ -3,26 +3,54 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use agtmux_api::files::open_itself;
 use agtmux_core::task::session_title;
 use serde_json::Value;
 
-/// Where sessions are kept below the user's home: the variable that moves it, its usual place, and the folder of sessions in it. The
-/// file's name ends with the session's id, in a folder for each project.
-const PLACES: [(&str, &str, &str); 2] =
-    [("PI_CODING_AGENT_DIR", ".pi/agent", "sessions"), ("CLAUDE_CONFIG_DIR", ".claude", "projects")];
+/// Where sessions are kept: the variable that moves the folder of all of them, what is below it, and where it is below the user's home.
+/// Each session is one file, in a folder for its project or right there.
+const PLACES: [(&str, &str, Option<&str>); 3] = [
+    ("PI_CODING_AGENT_SESSION_DIR", "", None),
+    ("PI_CODING_AGENT_DIR", "sessions", Some(".pi/agent")),
+    ("CLAUDE_CONFIG_DIR", "projects", Some(".claude")),
+];
 
 /// Of a long session so much is read from its beginning, where the first message is, and from its end, where the last title is.
 const MOST_BYTES: u64 = 1 << 20;
+/// More entries than anybody has are not looked through.
+const MOST_ENTRIES: usize = 200_000;
+/// A disk that does not answer keeps nobody waiting for a title.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The title of a session of any harness that we can read, cut to what a notice has room for.
-pub(super) fn title_of(home: &Path, session_id: &str) -> Option<String> {
-    let file = PLACES.iter().find_map(|(variable, usual, folder)| {
-        let root = std::env::var_os(variable).map_or_else(|| home.join(usual), PathBuf::from);
-        session_file(&root.join(folder), session_id)
-    })?;
-    let (title, first) = names(both_ends(File::open(file).ok()?).ok()?.lines().map(str::to_owned));
-    session_title(title.as_deref(), first.as_deref())
+pub(super) async fn title_of(session_id: String) -> Option<String> {
+    let roots = roots(|name| std::env::var_os(name).map(PathBuf::from));
+    let read = tokio::task::spawn_blocking(move || title_in(&roots, &session_id));
+    tokio::time::timeout(PATIENCE, read).await.ok()?.ok()?
+}
+
+fn roots(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    let home = variable("HOME");
+    let root = |(name, below, usual): &(&str, &str, Option<&str>)| {
+        let moved = variable(name).filter(|path| !path.as_os_str().is_empty());
+        // As the harness reads it.
+        let moved = moved.map(|path| match path.strip_prefix("~") {
+            Ok(rest) => home.as_ref().map_or_else(|| path.clone(), |home| home.join(rest)),
+            Err(_) => path,
+        });
+        let root = moved.or_else(|| Some(home.as_ref()?.join((*usual)?)))?;
+        Some(root.join(below))
+    };
+    PLACES.iter().filter_map(root).collect()
+}
+
+fn title_in(roots: &[PathBuf], session_id: &str) -> Option<String> {
+    let file = roots.iter().find_map(|root| session_file(root, session_id))?;
+    let text = both_ends(open_itself(&file).ok()?).ok()?;
+    let names = Names::of(text.lines());
+    session_title(names.title(), names.first_message.as_deref())
 }
 
 /// A line that is cut is no JSON, and counts for nothing.
@@ -31,94 +59,108 @@ fn both_ends(mut file: File) -> io::Result<String> {
     let size = file.metadata()?.len();
     (&mut file).take(MOST_BYTES).read_to_end(&mut bytes)?;
     if size > MOST_BYTES {
-        file.seek(SeekFrom::Start((size - MOST_BYTES).max(MOST_BYTES)))?;
+        let from = (size - MOST_BYTES).max(MOST_BYTES);
+        if from > MOST_BYTES {
+            bytes.push(b'\n');
+        }
+        file.seek(SeekFrom::Start(from))?;
         file.take(MOST_BYTES).read_to_end(&mut bytes)?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn session_file(sessions: &Path, session_id: &str) -> Option<PathBuf> {
-    let whole = format!("{session_id}.jsonl");
-    let ending = format!("_{whole}");
-    let projects = fs::read_dir(sessions).ok()?.flatten();
-    let mut files = projects.filter_map(|project| fs::read_dir(project.path()).ok()).flat_map(|files| files.flatten());
-    let file = files.find(|file| {
-        let name = file.file_name();
-        name.to_str().is_some_and(|name| name == whole || name.ends_with(&ending))
-    });
-    file.map(|file| file.path())
+    let entries = |dir: &Path| fs::read_dir(dir).ok().into_iter().flat_map(|entries| entries.flatten());
+    let inside = |entry: fs::DirEntry| {
+        let path = entry.path();
+        // A plain file is no folder: whatever else it is, it is found out without waiting for it.
+        entries(&path).map(|entry| entry.path()).collect::<Vec<_>>().into_iter().chain([path])
+    };
+    let mut files = entries(sessions).flat_map(inside).take(MOST_ENTRIES);
+    files.find(|file| is_of_session(file, session_id))
 }
 
-/// The last title that was given, and the first message of the user.
-fn names(lines: impl Iterator<Item = String>) -> (Option<String>, Option<String>) {
-    let (mut title, mut first) = (None, None);
-    for entry in lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok()) {
-        let text = |value: &Value| value.as_str().map(str::to_owned).filter(|text| !text.trim().is_empty());
-        let named = match entry["type"].as_str() {
-            Some("session_info") => text(&entry["name"]),
-            Some("custom-title") => text(&entry["customTitle"]),
-            Some("summary") => text(&entry["summary"]),
-            _ => None,
-        };
-        title = named.or(title);
-        let from_user = entry["message"]["role"] == "user" && entry["isMeta"] != true;
-        if first.is_none() && from_user {
-            first = said(&entry["message"]["content"]);
+/// Claude calls it by the id, Pi by the time at which it began, `_` and the id.
+fn is_of_session(file: &Path, session_id: &str) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
+    name.is_some_and(|name| name == session_id || name.split_once('_').is_some_and(|(_, id)| id == session_id))
+}
+
+/// The kinds of entries that give a title and where it is in them. Those that come first count before the others, as in the harness's
+/// own list; of one kind the last counts, and an empty one takes the title away.
+const TITLES: [(&str, &str); 5] = [
+    ("session_info", "name"),
+    ("agent-name", "agentName"),
+    ("custom-title", "customTitle"),
+    ("ai-title", "aiTitle"),
+    ("summary", "summary"),
+];
+
+#[derive(Debug, Default)]
+struct Names {
+    titles: [Option<String>; TITLES.len()],
+    first_message: Option<String>,
+}
+
+impl Names {
+    fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+        let mut names = Self::default();
+        for entry in lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            names.read(&entry);
+        }
+        names
+    }
+
+    fn read(&mut self, entry: &Value) {
+        for (title, (kind, field)) in self.titles.iter_mut().zip(TITLES) {
+            if entry["type"] == kind {
+                *title = entry[field].as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+            }
+        }
+        if self.first_message.is_none() && is_from_user(entry) {
+            self.first_message = said(&entry["message"]["content"]);
         }
     }
-    (title, first)
+
+    fn title(&self) -> Option<&str> {
+        self.titles.iter().flatten().map(String::as_str).next()
+    }
+}
+
+/// What the harness puts into the user's mouth is not said by them, and what it keeps of its requests is no entry of theirs.
+fn is_from_user(entry: &Value) -> bool {
+    let is_entry = ["message", "user"].into_iter().any(|kind| entry["type"] == kind);
+    let is_set = |name: &str| entry[name] == true;
+    let is_meta = ["isMeta", "isCompactSummary", "isSidechain"].into_iter().any(is_set);
+    is_entry && entry["message"]["role"] == "user" && !is_meta
 }
 
 /// A message is text, or parts of which some are.
 fn said(content: &Value) -> Option<String> {
-    let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
-    let text = content.as_str().map(str::to_owned).unwrap_or_else(|| parts.collect::<Vec<_>>().join(" "));
-    Some(text).filter(|text| !text.trim().is_empty())
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    if parts.iter().any(|part| part["type"] == "tool_result") {
+        return None;
+    }
+    let texts = parts.iter().filter_map(|part| part["text"].as_str());
+    content
+        .as_str()
+        .into_iter()
+        .chain(texts)
+        .find(|text| !text.trim().is_empty() && !is_made_up(text))
+        .map(str::to_owned)
+}
+
+/// A command of the harness with its output, in tags, or its word that it was interrupted.
+fn is_made_up(text: &str) -> bool {
+    let text = text.trim_start();
+    let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '\n']).next());
+    let is_tag = |tag: &str| {
+        tag.starts_with(|c: char| c.is_ascii_lowercase())
+            && tag.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+    };
+    tag.is_some_and(is_tag) || text.starts_with("[Request interrupted by user")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(lines: &[&str]) -> (Option<String>, Option<String>) {
-        names(lines.iter().map(|line| (*line).to_owned()))
-    }
-
-    #[test]
-    fn the_last_title_and_the_first_message_count() {
-        let pi = [
-            r#"{"type":"session","id":"x","cwd":"/w"}"#,
-            r#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"fix it"}]}}"#,
-            "not json",
-            r#"{"type":"message","message":{"role":"user","content":"and more"}}"#,
-            r#"{"type":"session_info","name":"Old"}"#,
-            r#"{"type":"session_info","name":"Fix the build"}"#,
-        ];
-        assert_eq!(of(&pi), (Some("Fix the build".into()), Some("fix it".into())));
-        let claude = [
-            r#"{"type":"user","isMeta":true,"message":{"role":"user","content":"<caveat>"}}"#,
-            r#"{"type":"user","message":{"role":"user","content":"please look"}}"#,
-        ];
-        assert_eq!(of(&claude), (None, Some("please look".into())));
-        assert_eq!(of(&[]), (None, None));
-    }
-
-    #[test]
-    fn a_session_is_found_by_its_whole_id() {
-        let home = std::env::temp_dir().join(format!("agtmux-titles-{}", std::process::id()));
-        let project = home.join(".pi/agent/sessions/--w-foo--");
-        fs::create_dir_all(&project).expect("made");
-        let line = r#"{"type":"session_info","name":"Mine"}"#;
-        fs::write(project.join("2026-11-15T10-00-00_abc-1.jsonl"), line).expect("written");
-        assert_eq!(title_of(&home, "abc-1").as_deref(), Some("Mine"));
-        let said = r#"{"type":"message","message":{"role":"user","content":"do it"}}"#;
-        let work = format!("{{\"type\":\"work\",\"text\":\"{}\"}}\n", "x".repeat(1000)).repeat(5000);
-        fs::write(project.join("x_long.jsonl"), format!("{said}\n{work}{line}\n")).expect("written");
-        assert_eq!(title_of(&home, "long").as_deref(), Some("Mine"));
-        fs::write(project.join("x_long.jsonl"), format!("{said}\n{work}")).expect("written");
-        assert_eq!(title_of(&home, "long").as_deref(), Some("do it"));
-        assert_eq!(title_of(&home, "1"), None);
-        assert_eq!(title_of(&home, "abc"), None);
-        fs::remove_dir_all(&home).expect("removed");
-    }
-}
+#[path = "titles_tests.rs"]
+mod tests;

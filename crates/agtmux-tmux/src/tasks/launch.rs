@@ -2,7 +2,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
-use crate::command::{Command, Framing};
+use crate::command::{Command, Framing, NEWLINE};
 use crate::tap::{shell, unexpanded};
 
 /// A window waits this long for its program; if nobody starts one, it is gone by itself.
@@ -29,8 +29,8 @@ pub struct Launch<'a> {
     pub run: &'a str,
     pub command: &'a str,
     pub cwd: &'a str,
-    /// The program that the session is kept for.
-    pub keeper: &'a str,
+    /// The program that the session is kept for from now on; none leaves it as it is.
+    pub keeper: Option<&'a str>,
     /// Watches over the program, and is the pane's own process.
     pub program: &'a [OsString],
     /// Reads what the pane writes.
@@ -55,18 +55,23 @@ pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec
         |name: &str, value: &str| Command::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value);
     vec![
         WAITING.iter().fold(new, Command::arg),
-        // Whoever looks now does not take it for a task.
-        Command::new("set-option").arg("-w").arg("-t").arg(format!("={session}:")).arg(RUN).arg(NO_RUN_YET),
+        waits(&format!("={session}:")),
         option(OWNER, &keeper.owner),
         option(PROJECT, &keeper.project),
         option(PROCESS, &keeper.process),
     ]
 }
 
-pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Command {
-    let new = Command::new("new-window").arg("-d").arg("-t").arg(format!("={session}:")).arg("-n").arg(task);
+pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<Command> {
+    let last = format!("={session}:{{end}}");
+    let new = Command::new("new-window").arg("-d").arg("-a").arg("-t").arg(&last).arg("-n").arg(task);
     let new = new.arg("-P").arg("-F").arg(framing.record(MADE, &["#{window_id}"]));
-    WAITING.iter().fold(new, Command::arg)
+    vec![WAITING.iter().fold(new, Command::arg), waits(&last)]
+}
+
+/// Whoever looks now does not take it for a task, also if nobody comes to start one.
+fn waits(window: &str) -> Command {
+    Command::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
 }
 
 pub(super) fn made_window(framing: &Framing, answer: &[u8]) -> Option<u32> {
@@ -87,7 +92,7 @@ pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Comm
     };
     let text = |name: &str, value: &str| option(name, OsStr::new(value));
     let told = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
-    let commands = [
+    let before = [
         text("remain-on-exit", "on"),
         text("automatic-rename", "off"),
         text("allow-rename", "off"),
@@ -95,13 +100,16 @@ pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Comm
         text(CWD, &shown(launch.cwd)),
         text(RUN, launch.run),
         mark(&pane, launch.run),
-        keep_for(launch.session, launch.keeper),
         bell_hook(launch.session),
+    ];
+    let start = [
         respawn(&pane, launch),
         pipe(&pane, launch.reader),
         Command::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
     ];
-    let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
+    let kept = launch.keeper.map(|keeper| keep_for(launch.session, keeper));
+    let commands = before.into_iter().chain(kept).chain(start);
+    let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
     let that = is_server(launch.server_pid, launch.server_start, until);
     // The window may have gone, and its number with a new server to another one; and nobody may wait for it any more.
     let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
@@ -121,7 +129,11 @@ fn mark(pane: &str, run: &str) -> Command {
 fn shown(text: &str) -> String {
     let mut size = 0;
     let is_too_much = |c: char| {
-        size += if c == '\'' { r"'\''".len() } else { c.len_utf8() };
+        size += match c {
+            '\'' => r"'\''".len(),
+            '\n' => NEWLINE.len(),
+            c => c.len_utf8(),
+        };
         size > SHOWN
     };
     match text.find(is_too_much) {
@@ -130,7 +142,6 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Whoever starts something keeps the session.
 fn keep_for(session: u32, keeper: &str) -> Command {
     Command::new("set-option").literal("-t").literal(format!("${session}:")).literal(PROCESS).literal(keeper)
 }
@@ -180,7 +191,7 @@ mod tests {
             run: "r1",
             command: "it's; kill-server #(x)",
             cwd: "/p;",
-            keeper: "5.6",
+            keeper: Some("5.6"),
             program: &program,
             reader: &reader,
         };
@@ -194,14 +205,20 @@ mod tests {
         assert!(line.contains(r"50%%##{x}"), "{line}");
         assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);
         assert!(words[4].contains("#{<:#{T:#{l:%s}},77}"), "{}", words[4]);
+        assert!(line.contains("'-t' '$1:' '@agtmux_owner_pid' '5.6' ; "), "{line}");
+        let command = launch(&Framing::fixed("W"), 77, &Launch { keeper: None, ..launch_of });
+        assert!(!command.words()[5].to_string_lossy().contains(PROCESS), "whoever keeps it keeps it");
     }
 
     #[test]
     fn what_is_too_long_is_shown_in_part() {
         assert_eq!(shown("make"), "make");
         assert_eq!(shown(&"x".repeat(SHOWN)).len(), SHOWN);
-        let cut = shown(&"é'".repeat(SHOWN));
-        assert!(cut.ends_with(CUT) && crate::tap::quoted(cut.as_bytes()).len() <= SHOWN + 5, "{}", cut.len());
+        for much in ["é'", "a\n"] {
+            let cut = shown(&much.repeat(SHOWN));
+            let quoted = Command::new("x").literal(&cut).line().len() - "'x' ".len();
+            assert!(cut.ends_with(CUT) && quoted <= SHOWN + 5, "{quoted}");
+        }
     }
 
     #[test]

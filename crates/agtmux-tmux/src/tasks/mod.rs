@@ -111,7 +111,7 @@ impl TmuxServer {
     /// Makes one more window that waits for its program, behind the others. Others may have its name.
     pub async fn make_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
         let framing = Framing::fresh();
-        let answer = self.run(&[launch::new_window(&framing, session, task)]).await?;
+        let answer = self.run(&launch::new_window(&framing, session, task)).await?;
         let unreadable = || TmuxError::Unreadable("the number of the window is missing".into());
         launch::made_window(&framing, &answer).ok_or_else(unreadable)
     }

@@ -6,7 +6,8 @@ use agtmux_api::wire::{TaskCleanup, TaskEnded, TaskPlace, TaskRestart, TaskStart
 use agtmux_core::sanitize;
 use clap::Args;
 
-use super::place::PlaceArgs;
+use super::place::{KeeperArgs, PlaceArgs};
+use super::run::told;
 use crate::connect::{Daemon, parse};
 use crate::error::{CliError, Exit};
 use crate::message::Message;
@@ -30,6 +31,8 @@ pub(crate) struct StopArgs {
 pub(crate) struct RestartArgs {
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    keeper: KeeperArgs,
     /// The task, by its name or the id of its window
     task: String,
     /// Print JSON
@@ -66,14 +69,9 @@ pub(crate) async fn stop(args: StopArgs) -> Result<Exit, CliError> {
 
 pub(crate) async fn restart(args: RestartArgs) -> Result<Exit, CliError> {
     let TaskPlace { session, socket } = args.place.place()?;
-    let action = TaskRestart { session, socket, task: args.task };
-    let answer = Daemon::from_env()?.act("/v1/tasks/restart", &action).await?;
-    if args.json {
-        output::line(&answer)?;
-        return Ok(Exit::Ok);
-    }
-    let TaskStarted { session, window_id, task, cwd, .. } = parse(&answer)?;
-    output::print(&format!("session={session}\nwindow_id={window_id}\ntask={task}\ncwd={cwd}\n"))?;
+    let action = TaskRestart { session, socket, task: args.task, keeper: args.keeper.pid()? };
+    let started: TaskStarted = parse(&Daemon::from_env()?.act("/v1/tasks/restart", &action).await?)?;
+    told(&started, args.json)?;
     Ok(Exit::Ok)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agtmux_api::client::{ClientError, EventStream};
-use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery};
+use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskTold};
 use agtmux_core::sanitize;
 use agtmux_core::task::Conversation;
 use clap::Args;
@@ -85,6 +85,7 @@ async fn forward(daemon: Daemon, query: TaskEventsQuery, printer: &mut Printer) 
             () = reader.left() => return Ok(Exit::Ok),
             signal = events.recv() => match signal {
                 Some(Signal::Event(event)) => printer.print(&event)?,
+                Some(Signal::Over) => return Ok(Exit::Ok),
                 Some(Signal::Failed(error)) => return Err(error),
                 None => return Ok(Exit::Ok),
             },
@@ -138,6 +139,8 @@ fn session_id(events: &[TaskEvent]) -> Option<String> {
 
 pub(super) enum Signal {
     Event(Box<TaskEvent>),
+    /// Nothing more will be told of the run.
+    Over,
     Failed(CliError),
 }
 
@@ -162,9 +165,15 @@ async fn read(daemon: &Daemon, mut query: TaskEventsQuery, signals: &mpsc::Sende
     }
     loop {
         let mut stream = open(daemon, &query).await?;
-        while let Ok(Some(event)) = stream.next_as::<TaskEvent>().await {
-            query.after = Some(event.seq);
-            if signals.send(Signal::Event(Box::new(event))).await.is_err() {
+        while let Ok(Some(told)) = stream.next_as::<TaskTold>().await {
+            let (signal, is_over) = match told {
+                TaskTold::Event(event) => {
+                    query.after = Some(event.seq);
+                    (Signal::Event(event), false)
+                }
+                TaskTold::Over { .. } => (Signal::Over, true),
+            };
+            if signals.send(signal).await.is_err() || is_over {
                 return Ok(());
             }
         }

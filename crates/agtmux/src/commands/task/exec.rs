@@ -16,11 +16,14 @@ use rustix::fs::OFlags;
 use crate::commands::run::job::{End, Job};
 use crate::error::Exit;
 
-/// How long a terminal that takes nothing may hold us up.
+/// How long a terminal that takes nothing, or a reader that does not come, may hold us up.
 const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Of a session of Pi that started us: a task is not that session.
-const STALE: &str = "PI_SESSION";
+/// Of the session that started us, or started our tmux server: a task is not that session, and what the session says of itself, of the
+/// pane it shares and of what was run there last is not so here. `PI_CODING_AGENT_DIR` and its like are settings, and stay.
+const STALE: [&str; 4] = ["PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
+const STALE_BEGINNING: &[u8] = b"PI_SESSION";
 
 pub(super) fn run(spec: &Path) -> ExitCode {
     let files = RunFiles::at(spec);
@@ -58,7 +61,9 @@ fn variables(
     ours: impl Iterator<Item = (OsString, OsString)>,
     spec: &RunSpec,
 ) -> impl Iterator<Item = (OsString, OsString)> {
-    let stale = |name: &OsString| name.as_encoded_bytes().starts_with(STALE.as_bytes());
+    let stale = |name: &OsString| {
+        STALE.iter().any(|stale| name == stale) || name.as_encoded_bytes().starts_with(STALE_BEGINNING)
+    };
     let set = [
         ("PI_TMUX_SESSION", spec.session.as_str()),
         ("AGTMUX_SESSION", spec.session.as_str()),
@@ -84,6 +89,17 @@ fn note(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
         eprintln!("agtmux: how the task ended cannot be written down: {error}");
     }
     mark_end(&end_mark(&spec.run_id));
+    until_read(files);
+}
+
+/// What is still on its way out of a terminal is lost when the leader of its session ends, and that is us. The reader says when it has
+/// everything, and where that is told already its files are gone.
+fn until_read(files: &RunFiles) {
+    let until = Instant::now() + PATIENCE;
+    let is_read = || files.read_output().is_some_and(|status| status.ended) || !files.spec().exists();
+    while has_terminal() && !is_read() && Instant::now() < until {
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// One that was taken away is not there any more.
@@ -130,11 +146,16 @@ mod tests {
             cwd: "/p".into(),
             log_bytes: 1,
         };
-        let ours = [("PI_SESSION_ID", "old"), ("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/")];
-        let ours = ours.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let all: Vec<_> = variables(ours.into_iter(), &spec).collect();
+        let ours = [("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/"), ("PI_CODING_AGENT_DIR", "/pi")];
+        let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER"];
+        let ours: Vec<_> = ours.into_iter().chain(stale.map(|name| (name, "old"))).collect();
+        let ours = ours.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let all: Vec<_> = variables(ours, &spec).collect();
         let value = |name: &str| all.iter().filter(|(n, _)| n == name).map(|(_, v)| v.clone()).collect::<Vec<_>>();
-        assert_eq!(value("PI_SESSION_ID"), Vec::<OsString>::new());
+        for name in stale {
+            assert_eq!(value(name), Vec::<OsString>::new(), "{name}");
+        }
+        assert_eq!(value("PI_CODING_AGENT_DIR"), ["/pi"]);
         assert_eq!(value("PI_TMUX_SESSION"), ["pi-x-1"]);
         assert_eq!(value("AGTMUX_SESSION"), ["pi-x-1"]);
         assert_eq!((value("PATH"), value("PWD")), (vec!["/bin".into()], vec!["/p".into()]));

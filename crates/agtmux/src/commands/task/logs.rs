@@ -90,6 +90,10 @@ async fn goes_on(daemon: Daemon, mut tail: Tail, run_id: String) -> Result<Exit,
                         return Ok(Exit::Ok);
                     }
                 }
+                Some(Signal::Over) => {
+                    print(&tail.news(true))?;
+                    return Ok(Exit::Ok);
+                }
                 Some(Signal::Failed(error)) => return Err(error),
                 None => return Ok(Exit::Ok),
             },

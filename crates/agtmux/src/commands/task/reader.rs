@@ -19,11 +19,14 @@ pub(super) fn run(spec: &Path) {
 }
 
 fn read_all(files: &RunFiles) -> io::Result<()> {
-    let spec = files.read_spec()?;
+    // On a machine that is very busy the task may be over, and told, before this begins: then there is still its output to keep.
+    let spec = files.read_spec();
+    let status = spec.is_ok().then(|| StatusFile::create(&files.output())).transpose()?;
+    let spec = spec.or_else(|_| files.read_kept_spec())?;
     let log = BoundedLog::create(&files.log(), spec.log_bytes);
-    let status = StatusFile::create(&files.output())?;
     let mut listener = Listener::new(log.ok(), &spec.run_id);
-    status.write(listener.status)?;
+    let tell = |now: OutputStatus| status.as_ref().map_or(Ok(()), |status| status.write(now));
+    tell(listener.status)?;
     let stdin = io::stdin();
     let mut buffer = vec![0; 64 << 10];
     while !listener.status.ended {
@@ -36,7 +39,7 @@ fn read_all(files: &RunFiles) -> io::Result<()> {
             },
         }
         if worth_telling(told, listener.status) {
-            status.write(listener.status)?;
+            tell(listener.status)?;
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ use crate::connect::{Daemon, parse};
 use crate::error::{CliError, Exit};
 use crate::message::Message;
 use crate::output;
+use crate::quit::Quit;
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,13 +50,14 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, CliError> {
     let run = request(&args, &place)?;
     let daemon = Daemon::from_env()?;
     make_server(&daemon, &run).await?;
-    let started: TaskStarted = parse(&daemon.act("/v1/tasks/run", &run).await?)?;
+    let answer = daemon.act("/v1/tasks/run", &run).await.map_err(|error| it_may_run(error, &run))?;
+    let started: TaskStarted = parse(&answer)?;
     match args.wait {
         None => {
             told(&started, args.json)?;
             Ok(Exit::Ok)
         }
-        Some(patience) => stay(&daemon, &place, &started, patience, args.json).await,
+        Some(patience) => stay(&daemon, &started, patience, args.json).await,
     }
 }
 
@@ -85,6 +87,17 @@ fn request(args: &RunArgs, place: &TaskPlace) -> Result<TaskRun, CliError> {
     })
 }
 
+/// A daemon that did not come to its answer may have come to the start, and the next one finds it.
+fn it_may_run(error: CliError, run: &TaskRun) -> CliError {
+    if error.exit() != Exit::DaemonFault || error.code().is_some() {
+        return error;
+    }
+    error.saying(|message| {
+        let message = message.because(format!("whether '{}' was started is not known", run.task));
+        message.hint(format!("agtmux task list --session {}", run.session))
+    })
+}
+
 /// Where no tmux server runs it is started from here: it then has this environment, as if one had typed `tmux`, and does not end
 /// with the service that the daemon may be.
 async fn make_server(daemon: &Daemon, run: &TaskRun) -> Result<(), CliError> {
@@ -105,51 +118,54 @@ async fn make_server(daemon: &Daemon, run: &TaskRun) -> Result<(), CliError> {
     Ok(())
 }
 
-fn told(started: &TaskStarted, json: bool) -> Result<(), CliError> {
+/// Four lines that programs read: whatever the directory is called, each is one line, and none does anything to a terminal.
+pub(super) fn told(started: &TaskStarted, json: bool) -> Result<(), CliError> {
     if json {
         let text = serde_json::to_vec(started).map_err(|error| CliError::io("write JSON", error))?;
         return output::line(&text);
     }
     let TaskStarted { session, window_id, task, cwd, .. } = started;
+    let cwd = agtmux_core::sanitize::for_terminal(cwd);
     output::print(&format!("session={session}\nwindow_id={window_id}\ntask={task}\ncwd={cwd}\n"))
 }
 
-async fn stay(
-    daemon: &Daemon,
-    place: &TaskPlace,
-    started: &TaskStarted,
-    patience: Span,
-    json: bool,
-) -> Result<Exit, CliError> {
+async fn stay(daemon: &Daemon, started: &TaskStarted, patience: Span, json: bool) -> Result<Exit, CliError> {
+    // Before anything is said: whoever then presses Ctrl-C is told what becomes of it.
+    let mut quit = Quit::new()?;
     let query = TaskEventsQuery { run_id: Some(started.run_id.clone()), after: Some(0), ..TaskEventsQuery::default() };
     if !json {
         told(started, false)?;
     }
-    let outcome = wait::until_end(daemon, query, Some(patience.0)).await?;
+    let outcome = wait::until_end(daemon, query, Some(patience.0), &mut quit).await?;
+    if let Outcome::Interrupted(exit) = outcome {
+        still_runs(started, format!("'{}' was not waited for any longer, and is left running", started.task)).tell();
+        return Ok(exit);
+    }
     let asked = TaskLogsQuery {
-        session: place.session.clone(),
-        socket: place.socket.clone(),
+        session: started.session.clone(),
+        socket: Some(started.socket.clone()),
         task: started.window_id.to_string(),
         lines: None,
     };
     let logs: Option<TaskLogs> = daemon.get("/v1/tasks/logs", &asked).await.ok();
     let lines = logs.map(|logs| logs.lines).unwrap_or_default();
-    let end = match outcome {
-        Outcome::Interrupted(exit) => return Ok(exit),
+    let end = match &outcome {
         Outcome::Ended(event) => Some(event),
-        Outcome::TimeIsUp => None,
+        _ => None,
     };
     if json {
-        let text = document(started, end.as_deref(), &lines);
+        let text = document(started, end.map(Box::as_ref), &lines);
         output::line(text.to_string().as_bytes())?;
     } else {
         output::lines(&lines.iter().map(|line| agtmux_core::sanitize::for_terminal(line)).collect::<Vec<_>>())?;
     }
-    match end {
-        Some(event) => ended(&event, json),
-        None => {
+    match outcome {
+        Outcome::Ended(event) => ended(&event, json),
+        Outcome::TakenAway => Err(wait::taken_away(&started.task)),
+        _ => {
             if !json {
-                still_runs(started, patience).tell();
+                let said = format!("'{}' still runs after {patience} and is left running", started.task);
+                still_runs(started, said).tell();
             }
             Ok(Exit::Ok)
         }
@@ -177,9 +193,9 @@ fn ended(event: &TaskEvent, json: bool) -> Result<Exit, CliError> {
     std::process::exit(code)
 }
 
-fn still_runs(started: &TaskStarted, patience: Span) -> Message {
-    let task = &started.task;
-    Message::new(format!("'{task}' still runs after {patience} and is left running"))
-        .hint(format!("agtmux task logs {task} -f --session {}", started.session))
-        .hint(format!("agtmux task wait {task} --session {}", started.session))
+fn still_runs(started: &TaskStarted, said: String) -> Message {
+    let TaskStarted { task, session, .. } = started;
+    Message::new(said)
+        .hint(format!("agtmux task logs {task} -f --session {session}"))
+        .hint(format!("agtmux task wait {task} --session {session}"))
 }

@@ -39,6 +39,8 @@ pub(crate) struct WaitArgs {
 pub(super) enum Outcome {
     Ended(Box<TaskEvent>),
     TimeIsUp,
+    /// Nothing more is told of it: it was started again, or taken away by us.
+    TakenAway,
     Interrupted(Exit),
 }
 
@@ -71,13 +73,14 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
         after: Some(if task.run.is_some() { 0 } else { seen.seq }),
         limit: None,
     };
-    match until_end(&daemon, query, args.timeout.map(|span| span.0)).await? {
+    match until_end(&daemon, query, args.timeout.map(|span| span.0), &mut Quit::new()?).await? {
         Outcome::Interrupted(exit) => Ok(exit),
         Outcome::Ended(event) => {
             let line = if args.json { json!(event).to_string() } else { event.message.clone() };
             output::line(line.as_bytes())?;
             Ok(if event.exit_code == Some(0) { Exit::Ok } else { Exit::Failed })
         }
+        Outcome::TakenAway => Err(taken_away(&args.task)),
         Outcome::TimeIsUp => {
             let message = Message::new(format!("'{}' still runs", args.task)).because("the time is up");
             Err(CliError::failed(message.hint(format!("agtmux task logs {} -f", args.task))))
@@ -85,12 +88,17 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
     }
 }
 
+pub(super) fn taken_away(task: &str) -> CliError {
+    let message = Message::new(format!("'{task}' was taken away, or started again, before it had ended by itself"));
+    CliError::failed(message.hint("agtmux task list"))
+}
+
 pub(super) async fn until_end(
     daemon: &Daemon,
     query: TaskEventsQuery,
     patience: Option<Duration>,
+    quit: &mut Quit,
 ) -> Result<Outcome, CliError> {
-    let mut quit = Quit::new()?;
     let until = Instant::now() + patience.unwrap_or(FOR_EVER);
     let mut events = follow(daemon.clone(), query);
     loop {
@@ -103,6 +111,7 @@ pub(super) async fn until_end(
                         return Ok(Outcome::Ended(event));
                     }
                 }
+                Some(Signal::Over) => return Ok(Outcome::TakenAway),
                 Some(Signal::Failed(error)) => return Err(error),
                 None => return Ok(Outcome::TimeIsUp),
             },

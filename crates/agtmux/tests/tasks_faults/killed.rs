@@ -1,0 +1,96 @@
+//! A daemon that is killed while it starts a task.
+
+use std::fs;
+
+use crate::agtmux::{run, soak, start};
+use crate::fault::{stage, take_back, tell, wait_for_death};
+use crate::stage::{Stage, short};
+
+fn lines(stage: &Stage, file: &str) -> usize {
+    fs::read_to_string(stage.file(file)).unwrap_or_default().lines().count()
+}
+
+/// What was told of a task by its name.
+fn told(stage: &Stage, task: &str) -> Vec<String> {
+    stage.events().iter().filter(|event| event["task"] == task).map(short).collect()
+}
+
+fn window(stage: &Stage, task: &str) -> String {
+    let target = format!("={}:{task}", stage.session);
+    stage.tmux.run(&["display-message", "-p", "-t", &target, "#{window_id}"]).trim().to_owned()
+}
+
+#[test]
+fn a_launch_that_the_daemon_did_not_live_to_store_is_told_once_with_its_end() {
+    let stage = stage();
+    for (task, ends_first) in [("first", true), ("second", false)] {
+        let command = match ends_first {
+            true => format!("echo ran >>{task}; exit 5"),
+            false => format!("echo ran >>{task}; until [ -e go ]; do sleep 0.05; done; exit 5"),
+        };
+        tell(&stage, "kill-after-launch", "");
+        let done = stage.task(&["run", task, "--", &command]);
+        assert_ne!(done.code, Some(0), "{done:?}");
+        let why = format!("whether '{task}' was started is not known");
+        let next = format!("try: agtmux task list --session {}", stage.session);
+        assert!(done.stderr.contains(&why) && done.stderr.contains(&next), "{}", done.stderr);
+        wait_for_death(&stage);
+        if ends_first {
+            let target = window(&stage, task);
+            agtmux_testkit::wait_until("its end", crate::agtmux::SOON, || {
+                stage.tmux.run(&["display-message", "-p", "-t", &target, "#{pane_dead}"]) == "1"
+            });
+        }
+        start(&stage.world);
+        let window = window(&stage, task);
+        stage.event(&window, "started");
+        fs::write(stage.file("go"), "").expect("written");
+        assert_eq!(stage.event(&window, "exited")["exit_code"], 5);
+        stage.witness();
+        assert_eq!(stage.told(&window), ["started", "exited with code 5"]);
+        assert_eq!(lines(&stage, task), 1, "it was started once");
+    }
+}
+
+#[test]
+fn a_launch_in_the_place_of_another_that_the_daemon_did_not_live_to_store_ends_only_that() {
+    let stage = stage();
+    let old = stage.run("t", "exec sleep 1000");
+    tell(&stage, "kill-after-launch", "");
+    assert_ne!(stage.task(&["run", "t", "--", "exit 6"]).code, Some(0));
+    wait_for_death(&stage);
+    start(&stage.world);
+    stage.event(&old.window, "exited");
+    stage.witness();
+    assert_eq!(stage.told(&old.window), ["started", "started", "exited with code 6"]);
+    let of_old = stage.events().iter().filter(|event| event["run_id"] == old.run.as_str()).count();
+    assert_eq!(of_old, 1, "it made room, and nothing is told of that");
+}
+
+/// At every call of tmux that a launch takes, before it and after it.
+#[test]
+fn wherever_the_daemon_is_killed_each_start_is_told_once_or_never_was() {
+    let stage = stage();
+    stage.witness();
+    let most = if soak() { 40 } else { 6 };
+    for nth in 1..=most {
+        for when in ["kill-before", "kill-after"] {
+            let task = format!("{when}-{nth}");
+            let _ = fs::remove_file(stage.world.home().join("calls"));
+            tell(&stage, when, &nth.to_string());
+            let done = run(stage.agtmux().args(["task", "run", &task, "--", &format!("echo ran >>{task}; exit 7")]));
+            // One that was never come to is for the next round to count.
+            let was_killed = !take_back(&stage, when);
+            if was_killed {
+                wait_for_death(&stage);
+                start(&stage.world);
+            }
+            assert!(was_killed || done.code == Some(0), "{task}: {done:?}");
+            stage.witness();
+            let seen = (lines(&stage, &task), told(&stage, &task));
+            let started = vec!["started".to_owned(), "exited with code 7".to_owned()];
+            let never = done.code != Some(0) && seen == (0, Vec::new());
+            assert!(never || seen == (1, started), "{task}: {done:?} {seen:?}");
+        }
+    }
+}
