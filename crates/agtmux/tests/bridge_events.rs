@@ -135,24 +135,6 @@ fn a_session_that_moves_or_is_called_otherwise_is_the_same() {
     assert!(!seen.iter().any(|event| event.is("session_ended") || event.is("session_created")), "{seen:?}");
 }
 
-/// So much goes at once that it is not kept for readers that are behind: the bridge is one of them.
-#[test]
-fn whoever_goes_in_a_crowd_has_gone_as_well() {
-    let world = world();
-    let tmux = world.tmux("default");
-    let pane = tmux.new_session("s1", &world.stand_in("claude"));
-    let windows = ["new-window", "-d", "-t", "=s1:", "exec sleep 1000", ";"].repeat(140);
-    tmux.run(&windows[..windows.len() - 1]);
-    start(&world);
-    wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
-    let events = follow(&world, "", None);
-    let agent_id = hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
-    events.until("it to be reachable", |event| event.is("commander_availability"));
-    tmux.kill_server();
-    let seen = events.until("its end", |event| event.is("session_ended"));
-    assert!(seen.iter().all(|event| event.data["agent_id"] == agent_id), "{seen:?}");
-}
-
 #[test]
 fn what_was_there_before_is_no_news() {
     let world = world();
