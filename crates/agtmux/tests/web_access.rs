@@ -25,7 +25,7 @@ fn operations(world: &World) -> Vec<(String, String)> {
     let contract = http::get(&world.socket(), "/v1/openapi.json").json();
     let paths = contract["paths"].as_object().expect("paths");
     let of = |(path, methods): (&String, &Value)| {
-        let path = path.replace('{', "").replace('}', "");
+        let path = path.replace(['{', '}'], "");
         let methods: Vec<String> = methods.as_object().expect("methods").keys().map(|m| m.to_uppercase()).collect();
         methods.into_iter().map(|method| (method, path.clone())).collect::<Vec<_>>()
     };
