@@ -6,12 +6,17 @@ mod agtmux;
 mod bridge;
 #[path = "support/trial_http.rs"]
 mod http;
+#[path = "support/actions_stage.rs"]
+mod stage;
+
+use std::io::{Read, Write};
 
 use agtmux::{SOON, items, list, start, stop, world};
 use agtmux_testkit::{World, wait_until};
-use bridge::{follow, hook, session_start};
+use bridge::{follow, hook, post, session_start};
 use http::{Event, get};
-use serde_json::json;
+use serde_json::{Value, json};
+use stage::{Agent, Stage};
 
 fn agent(world: &World, session: &str) -> String {
     let tmux = world.tmux("default");
@@ -82,6 +87,150 @@ fn whoever_comes_back_misses_nothing_or_is_told_to_start_over() {
     start(&world);
     let too_late = follow(&world, "", Some(first));
     assert!(too_late.next().is_some_and(|event| event.is("resync")), "its events are of another life");
+}
+
+/// The id that the stream begins with, before there is any event.
+fn begins_at(world: &World) -> u64 {
+    let mut stream = http::connect(&world.socket());
+    stream.write_all(&http::request("GET", "/api/events/stream?types=session_ended", "")).expect("it is read");
+    let (mut seen, mut byte) = (String::new(), [0]);
+    while !seen.contains("\r\n\r\n") || !seen.ends_with("\n\n") {
+        stream.read_exact(&mut byte).expect("it begins with a frame");
+        seen.push(byte[0].into());
+    }
+    let id = seen.rsplit_once("id: ").unwrap_or_else(|| panic!("no id in {seen}")).1;
+    id.trim().parse().expect("a number")
+}
+
+#[test]
+fn whoever_has_got_no_event_yet_misses_none_either() {
+    let world = world();
+    start(&world);
+    agent(&world, "s1");
+    let id = begins_at(&world);
+    hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "while nobody reads"}));
+    let again = follow(&world, "?types=turn_created", Some(id));
+    assert!(again.next().is_some_and(|event| event.is("turn_created")));
+}
+
+#[test]
+fn a_session_that_moves_or_is_called_otherwise_is_the_same() {
+    let world = world();
+    start(&world);
+    agent(&world, "s1");
+    let tmux = world.tmux("default");
+    tmux.new_session("there", "cat");
+    let lives_in = |name: &str| {
+        wait_until(&format!("it to live in {name}"), SOON, || {
+            items(&list(&world))[0]["identity"]["session_name"] == name
+        });
+    };
+    let events = follow(&world, "", None);
+    tmux.run(&["rename-session", "-t", "=s1", "otherwise"]);
+    lives_in("otherwise");
+    tmux.run(&["move-window", "-s", "=otherwise:", "-t", "=there:9"]);
+    lives_in("there");
+    hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "go"}));
+    let seen = events.until("the turn", |event| event.is("turn_created"));
+    assert!(!seen.iter().any(|event| event.is("session_ended") || event.is("session_created")), "{seen:?}");
+}
+
+#[test]
+fn what_was_there_before_is_no_news() {
+    let world = world();
+    start(&world);
+    let before = agent(&world, "s1");
+    stop(&world);
+    start(&world);
+    let events = follow(&world, "", None);
+    let after = agent(&world, "s2");
+    assert_ne!(before, after);
+    let mut seen = events.until("the new one", |event| event.is("commander_availability"));
+    seen.retain(|event| event.is("session_created") || event.is("commander_availability"));
+    assert!(seen.iter().all(|event| event.data["agent_id"] == after), "{seen:?}");
+}
+
+fn asking(stage: &Stage) -> (Agent, String) {
+    let agent = stage.agent("work");
+    let agent_id = hook(&stage.world, "session-start", &session_start("s1", &agent.pane, agent.server.socket()));
+    stage.show(&agent, "asks", "waiting_input");
+    (agent, agent_id)
+}
+
+fn respond(stage: &Stage, agent_id: &str, body: &Value) -> (u16, Value) {
+    let answer = post(&stage.world, &format!("/api/respond/{agent_id}"), &body.to_string());
+    (answer.status, answer.json())
+}
+
+/// The answers that are stored, in their order.
+fn answers(stage: &Stage) -> Vec<String> {
+    let database = rusqlite::Connection::open(stage.world.state_dir().join("state.db")).expect("a database");
+    let sql = "SELECT turn_id FROM turns WHERE actor = 'USER' AND intent = 'ANSWER' ORDER BY at";
+    let mut turns = database.prepare(sql).expect("there are turns");
+    let turns = turns.query_map([], |row| row.get(0)).expect("readable");
+    turns.collect::<Result<_, _>>().expect("texts")
+}
+
+#[test]
+fn what_was_answered_before_a_refusal_is_a_turn() {
+    let stage = Stage::new("");
+    let (agent, agent_id) = asking(&stage);
+    let events = follow(&stage.world, "?types=turn_created,state_changed", None);
+    let (status, error) = respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 7}));
+    assert_eq!((status, answers(&stage).len()), (400, 0), "{error}");
+    let two = json!({"mode": "multi_select", "answers": [{"option_index": 0}, {"option_index": 1}]});
+    let (status, error) = respond(&stage, &agent_id, &two);
+    assert_eq!((status, &error["error_type"]), (409, &json!("wrong_state")), "{error}");
+    assert!(error["message"].as_str().is_some_and(|said| said.starts_with("1 of 2 answers were given")), "{error}");
+    assert_eq!(agent.all_read(), b"1");
+    let [turn] = &answers(&stage)[..] else { panic!("one was given: {:?}", answers(&stage)) };
+    let mut seen = events.until("the turn", |event| event.is("turn_created"));
+    assert_eq!(seen.last().expect("the turn").data["turn_id"], *turn);
+    if !seen.iter().any(|event| event.is("state_changed")) {
+        seen.extend(events.next());
+    }
+    let changed = seen.iter().find(|event| event.is("state_changed")).expect("it went on");
+    assert_eq!((&changed.data["new_state"], &changed.data["turn_id"]), (&json!("PROCESSING"), &json!(turn)));
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_one_turn() {
+    let stage = Stage::new("");
+    let (agent, agent_id) = asking(&stage);
+    let body = json!({"mode": "select", "option_index": 0, "request_ref": "mine"});
+    let (status, first) = respond(&stage, &agent_id, &body);
+    assert_eq!(status, 200, "{first}");
+    let events = follow(&stage.world, "?types=turn_created", None);
+    let (status, again) = respond(&stage, &agent_id, &body);
+    assert_eq!((status, &again["turn_id"]), (200, &first["turn_id"]), "{again}");
+    assert_eq!(again["new_state"], "PROCESSING", "what is so now: {again}");
+    assert_eq!(answers(&stage), [first["turn_id"].as_str().expect("an id")]);
+    assert_eq!(agent.all_read(), b"1");
+    let (status, other) =
+        respond(&stage, &agent_id, &json!({"option_index": 1, "mode": "select", "request_ref": "mine"}));
+    assert_eq!((status, &other["code"]), (409, &json!("E_IDEMPOTENCY_CONFLICT")), "{other}");
+    // The next turn that is told is another one.
+    stage.show(&agent, "asks", "waiting_input");
+    let (_, next) = respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 1}));
+    assert_eq!(events.next().expect("an event").data["turn_id"], next["turn_id"]);
+}
+
+#[test]
+fn of_two_who_answer_at_once_one_does_and_the_change_is_his() {
+    let stage = Stage::new("");
+    let (agent, agent_id) = asking(&stage);
+    let events = follow(&stage.world, "?types=state_changed", None);
+    let both: Vec<(u16, Value)> = std::thread::scope(|scope| {
+        let ask = || scope.spawn(|| respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 0})));
+        let asked = [ask(), ask()];
+        asked.into_iter().map(|one| one.join().expect("it is answered")).collect()
+    });
+    let done: Vec<&Value> = both.iter().filter(|(status, _)| *status == 200).map(|(_, said)| said).collect();
+    let [done] = done[..] else { panic!("just one: {both:?}") };
+    assert!(both.iter().any(|(status, _)| *status == 409), "{both:?}");
+    assert_eq!(agent.all_read(), b"1");
+    assert_eq!(answers(&stage).len(), 1);
+    assert_eq!(events.next().expect("an event").data["turn_id"], done["turn_id"]);
 }
 
 #[test]

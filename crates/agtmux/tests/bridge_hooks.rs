@@ -87,13 +87,90 @@ fn session_end_preserves_pane_id() {
     events.until("it to be reachable", |event| event.is("commander_availability") && event.data["available"] == true);
     assert_eq!(available()["commander_available"], true);
     hook(&world, "session-end", &json!({"session_id": "s1", "reason": "prompt_input_exit"}));
-    tmux.run(&["respawn-pane", "-k", "-t", &pane, "cat"]);
+    // The hook is enough: the process has not ended yet.
     let seen = events.until("its end", |event| event.is("session_ended"));
     let availability: Vec<&Value> =
         seen.iter().filter(|e| e.is("commander_availability")).map(|event| &event.data["available"]).collect();
     assert_eq!(availability, [false]);
     assert_eq!(available()["commander_available"], false);
-    assert_eq!(stored(&world, &agent_id), Some((Some(pane), None)));
+    assert_eq!(stored(&world, &agent_id), Some((Some(pane.clone()), None)));
+    let answer = post(&world, &format!("/api/respond/{agent_id}"), r#"{"mode": "select", "option_index": 0}"#);
+    assert_eq!((answer.status, &answer.json()["error_type"]), (503, &json!("pane_not_found")));
+    // What comes late is no new session, and a new one is.
+    hook(&world, "stop", &json!({"session_id": "s1"}));
+    hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
+    let begun = events.next().expect("an event");
+    assert!(begun.is("session_created") && begun.data["agent_id"] == agent_id, "{begun:?}");
+    events.until("it to be reachable again", |event| event.data["available"] == true);
+    hook(&world, "session-end", &json!({"session_id": "s1"}));
+    events.until("its end", |event| event.is("session_ended"));
+    tmux.run(&["respawn-pane", "-k", "-t", &pane, "cat"]);
+    wait_until("the process to be gone", SOON, || items(&list(&world)).iter().all(|item| item["agent_id"].is_null()));
+    let other = tmux.new_session("other", &world.stand_in("claude"));
+    hook(&world, "session-start", &session_start("s2", &other, tmux.socket()));
+    let next = events.next().expect("an event");
+    assert!(next.is("session_created") && next.data["agent_id"] != agent_id, "it ended once: {next:?}");
+}
+
+#[test]
+fn of_a_session_that_is_open_twice_only_the_one_that_is_meant_is_told_of() {
+    let (world, first) = with_agent();
+    let tmux = world.tmux("default");
+    let second = tmux.new_session("again", &world.stand_in("claude"));
+    let state_of = |pane: &str| {
+        let listing = list(&world);
+        let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == pane);
+        item.map(|item| item["state"].clone()).unwrap_or_default()
+    };
+    let agent_id = hook(&world, "session-start", &session_start("s1", &first, tmux.socket()));
+    wait_until("both", SOON, || state_of(&second) != Value::Null);
+    assert_eq!(hook(&world, "session-start", &session_start("s1", &second, tmux.socket())), agent_id);
+    wait_until("both are at rest", SOON, || state_of(&first) == "idle" && state_of(&second) == "idle");
+    let stop = || post(&world, "/hook/stop", r#"{"session_id": "s1"}"#).json()["bound"].clone();
+    assert_eq!(stop(), false, "nobody knows which one it is");
+    let answer = post(&world, &format!("/api/respond/{agent_id}"), r#"{"mode": "select", "option_index": 0}"#);
+    assert_eq!((answer.status, &answer.json()["error_type"]), (409, &json!("wrong_state")), "{}", answer.json());
+    let events = follow(&world, "", None);
+    // The one that was followed goes: it is followed where it is left.
+    tmux.run(&["kill-pane", "-t", &first]);
+    wait_until("it to be gone", SOON, || state_of(&first) == Value::Null);
+    assert_eq!(stop(), true);
+    wait_until("its end", SOON, || state_of(&second) == "completed");
+    let seen = events.until("its end", |event| event.data["new_state"] == "COMPLETE");
+    assert!(!seen.iter().any(|event| event.is("session_ended") || event.is("session_created")), "{seen:?}");
+    let available = get(&world.socket(), &format!("/api/respond/{agent_id}/availability")).json();
+    assert_eq!(available["commander_available"], true, "{available}");
+}
+
+#[test]
+fn nothing_of_what_is_refused_is_kept_and_nothing_secret_of_the_rest() {
+    let (world, pane) = with_agent();
+    for body in [r#"{"session_id": "s1", "tmux_pane": "zero"}"#, r#"["s1", "/tmp", "%0"]"#] {
+        assert_eq!(post(&world, "/hook/stop", body).status, 400, "{body}");
+    }
+    let agent_id = hook(&world, "stop", &json!({"session_id": "s1"}));
+    assert_eq!(stored(&world, &agent_id), Some((None, None)), "the pane of the one that was refused");
+    let mut secret = session_start("TOKEN=hunter2hunter2", &pane, world.tmux("default").socket());
+    secret["iterm_pane_id"] = json!("PASSWORD=hunter2hunter2");
+    let agent_id = hook(&world, "session-start", &secret);
+    wait_for_state(&world, "idle");
+    let answer = post(&world, "/hook/stop", r#"{"session_id": "TOKEN=hunter2hunter2"}"#).json();
+    assert_eq!((&answer["agent_id"], &answer["bound"]), (&json!(agent_id), &json!(true)), "it is the same session");
+    for name in ["state.db", "state.db-wal"] {
+        let bytes = std::fs::read(world.state_dir().join(name)).unwrap_or_default();
+        assert!(!bytes.windows(7).any(|seven| seven == b"hunter2"), "{name}");
+    }
+}
+
+#[test]
+fn the_same_event_is_taken_once_and_another_of_its_name_is_refused() {
+    let (world, pane) = with_agent();
+    let event = |prompt: &str| {
+        let mut body = session_start("s1", &pane, world.tmux("default").socket());
+        (body["event_id"], body["prompt"]) = (json!("one"), json!(prompt));
+        post(&world, "/hook/user-prompt-submit", &body.to_string()).status
+    };
+    assert_eq!([event("go"), event("go"), event("stay")], [200, 200, 409]);
 }
 
 #[test]

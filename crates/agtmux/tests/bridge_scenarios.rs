@@ -100,15 +100,15 @@ fn tmux_pane_does_not_exist() {
     assert_eq!(stage.send("%77", "hello").json()["code"], "E_REF_NOT_FOUND");
 }
 
-/// A daemon whose tmux can be made to fail: `break_tmux` with a word makes it do so.
-fn fragile() -> Stage {
+/// A daemon whose tmux can be made to fail: `break_tmux` with a word makes it do so. It is waited for as long as this.
+fn fragile(patience: &str) -> Stage {
     Stage::with(|world| {
         let tmux = script(
             world,
             "fragile-tmux",
             "case $(cat \"$0.fault\" 2>/dev/null) in\nhangs) exec sleep 60 ;;\nfails) echo 'it fails' >&2; exit 1 ;;\nesac\nexec tmux \"$@\"",
         );
-        format!("tmux.program = '{}'\ntmux_bridge.subprocess_timeout = '700ms'\n", tmux.display())
+        format!("tmux.program = '{}'\ntmux_bridge.subprocess_timeout = '{patience}'\n", tmux.display())
     })
 }
 
@@ -128,7 +128,7 @@ fn answered_with_fault(stage: &Stage, fault: impl FnOnce(&Stage)) -> Answer {
 
 #[test]
 fn tmux_not_installed() {
-    let stage = fragile();
+    let stage = fragile("5s");
     let tmux = stage.world.home().join("fragile-tmux");
     let answer = answered_with_fault(&stage, |_| fs::remove_file(&tmux).expect("it was there"));
     assert_fault(&answer, 503, "tmux_not_installed");
@@ -136,7 +136,7 @@ fn tmux_not_installed() {
 
 #[test]
 fn subprocess_timeout() {
-    let stage = fragile();
+    let stage = fragile("700ms");
     let answer = answered_with_fault(&stage, |stage| break_tmux(stage, "hangs"));
     assert_fault(&answer, 502, "timeout");
     break_tmux(&stage, "");
@@ -145,7 +145,7 @@ fn subprocess_timeout() {
 /// The others have a test of their own.
 #[test]
 fn error_type_mapping() {
-    let stage = fragile();
+    let stage = fragile("5s");
     let answer = answered_with_fault(&stage, |stage| break_tmux(stage, "fails"));
     assert_fault(&answer, 502, "subprocess_failed");
     break_tmux(&stage, "");

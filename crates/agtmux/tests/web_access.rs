@@ -8,14 +8,146 @@ mod http;
 mod web;
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use agtmux::{SOON, agtmux, configure, health, pid, start, world};
-use agtmux_testkit::{process, wait_until};
-use web::{link, open};
+use agtmux_testkit::{World, process, wait_until};
+use serde_json::Value;
+use web::{Web, link, open};
 
 const PATHS: [&str; 4] = ["/v1/panes", "/v1/events", "/api/events/stream", "/"];
 const JSON: [&str; 2] = ["Content-Type: application/json", "X-Agtmux: 1"];
+
+/// Every operation of the contract, with something in the place of its parameters.
+fn operations(world: &World) -> Vec<(String, String)> {
+    let contract = http::get(&world.socket(), "/v1/openapi.json").json();
+    let paths = contract["paths"].as_object().expect("paths");
+    let of = |(path, methods): (&String, &Value)| {
+        let path = path.replace(['{', '}'], "");
+        let methods: Vec<String> = methods.as_object().expect("methods").keys().map(|m| m.to_uppercase()).collect();
+        methods.into_iter().map(|method| (method, path.clone())).collect::<Vec<_>>()
+    };
+    paths.iter().flat_map(of).collect()
+}
+
+fn owned(headers: &[&str]) -> Vec<String> {
+    headers.iter().map(|header| (*header).to_owned()).collect()
+}
+
+/// Headers by which a request must not get in, and the status that says so. Some know the token.
+fn ways_in(web: &Web) -> Vec<(Vec<String>, u16)> {
+    let (ours, bearer, port) = (format!("Host: {}", web.address), web.bearer(), web.address.port());
+    let wrong = format!("Authorization: Bearer {}0", &web.token[1..]);
+    let basic = format!("Authorization: Basic {}", web.token);
+    let cookie = format!("Cookie: agtmux-{port}={}", web.token);
+    let unknown = [&[][..], &[wrong.as_str()], &[basic.as_str()], &[cookie.as_str()]];
+    let evil = ["evil.com", "localhost.evil", "0.0.0.0"].map(|host| format!("Host: {host}:{port}"));
+    let hosts = [&[evil[0].as_str()][..], &[evil[1].as_str()], &[evil[2].as_str()], &[ours.as_str(), &evil[0]]];
+    let origin = format!("Origin: http://{}", web.address);
+    let elsewhere = [
+        &["Origin: null"][..],
+        &["Origin: http://evil.com"],
+        &["Origin: https://localhost.evil"],
+        &[origin.as_str(), "Origin: http://evil.com"],
+        &["Sec-Fetch-Site: cross-site"],
+        &["Sec-Fetch-Site: same-site"],
+        &["Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"],
+    ];
+    let unknown = unknown.iter().map(|headers| (owned(&[&[ours.as_str()], *headers, &JSON].concat()), 401));
+    let hosts = hosts.iter().map(|headers| (owned(&[*headers, &[bearer.as_str()], &JSON].concat()), 403));
+    let elsewhere =
+        elsewhere.iter().map(|headers| (owned(&[&[ours.as_str(), &bearer], *headers, &JSON].concat()), 403));
+    unknown.chain(hosts).chain(elsewhere).collect()
+}
+
+/// The same for what changes something: a form, a text, nothing that says that it is meant, a token for looking.
+fn ways_to_change(web: &Web) -> Vec<Vec<String>> {
+    let (ours, bearer) = (format!("Host: {}", web.address), web.bearer());
+    let read_only = format!("Authorization: Bearer {}", web.read_only);
+    let [json, meant] = JSON;
+    let ways = [
+        &[bearer.as_str(), "Content-Type: application/x-www-form-urlencoded", meant][..],
+        &[bearer.as_str(), "Content-Type: text/plain", meant],
+        &[bearer.as_str(), "Content-Type: multipart/form-data; boundary=x", meant],
+        &[bearer.as_str(), json, "Content-Type: text/plain", meant],
+        &[bearer.as_str(), json],
+        &[bearer.as_str(), meant],
+        &[bearer.as_str()],
+        &[read_only.as_str(), json, meant],
+    ];
+    ways.iter().map(|headers| owned(&[&[ours.as_str()], *headers].concat())).collect()
+}
+
+/// Whatever the contract has, also what is added to it later.
+#[test]
+fn every_path_is_closed_to_whoever_is_not_let_in() {
+    let world = world();
+    let web = open(&world);
+    let mut operations = operations(&world);
+    let streams = ["/v1/events", "/api/events/stream", "/v1/tasks/events/stream"];
+    for stream in streams {
+        assert!(operations.contains(&("GET".into(), stream.into())), "{stream} is not in the contract");
+    }
+    let changing = operations.iter().filter(|(method, _)| method != "GET").count();
+    assert!(operations.len() > 35 && changing > 15, "{changing} of {operations:?}");
+    let besides = ["/", "/app.js", "/style.css", "/favicon.ico", "/v1/openapi.json", "/v1/evidence", "/nothing"];
+    operations.extend(besides.map(|path| ("GET".into(), path.into())));
+    operations.extend(["HEAD", "OPTIONS", "DELETE"].map(|method| (method.into(), "/v1/panes".into())));
+    let ask = |line: &str, headers: &[String], body: &str| {
+        web.raw(line, &headers.iter().map(String::as_str).collect::<Vec<_>>(), body).status
+    };
+    let (ways_in, ways_to_change) = (ways_in(&web), ways_to_change(&web));
+    for (method, path) in &operations {
+        let body = if matches!(method.as_str(), "GET" | "HEAD") { "" } else { "{}" };
+        for (headers, status) in &ways_in {
+            assert_eq!(ask(&format!("{method} {path}"), headers, body), *status, "{method} {path} with {headers:?}");
+        }
+        let in_query = format!("{method} {path}?token={0}&access_token={0}", web.token);
+        assert_eq!(ask(&in_query, &ways_in[0].0, body), 401, "{method} {path} with its token in the query");
+        for headers in ways_to_change.iter().filter(|_| !body.is_empty()) {
+            assert_eq!(ask(&format!("{method} {path}"), headers, body), 403, "{method} {path} with {headers:?}");
+        }
+    }
+    let audit = http::get(&world.socket(), "/v1/audit").json();
+    assert_eq!(audit["items"], serde_json::json!([]), "nothing was even tried");
+}
+
+/// Half a request, and none at all: both would keep a place that others need.
+#[test]
+fn whoever_does_not_come_to_the_point_is_dropped() {
+    let world = world();
+    let web = open(&world);
+    let said = ["", "GET / HTTP/1.1\r\nHost: ", "GET /v1/panes HTTP/1.1\r\n"];
+    let mut callers = said.map(|said| {
+        let mut caller = TcpStream::connect(web.address).expect("the port is open");
+        caller.write_all(said.as_bytes()).expect("it is read");
+        caller.set_read_timeout(Some(2 * SOON)).expect("a socket takes a timeout");
+        caller
+    });
+    for (caller, said) in callers.iter_mut().zip(said) {
+        let mut answer = Vec::new();
+        caller.read_to_end(&mut answer).unwrap_or_else(|error| panic!("{said:?} is waited for: {error}"));
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
+    }
+    assert_eq!(web.ask("GET /v1/health", &[&web.bearer()], "").status, 200);
+}
+
+#[test]
+fn a_crowd_at_the_port_keeps_nobody_from_the_socket() {
+    let world = world();
+    let web = open(&world);
+    let daemon = pid(&world);
+    let crowd: Vec<TcpStream> =
+        (0..600).map(|_| TcpStream::connect(web.address).expect("there is a queue before it")).collect();
+    wait_until("as many as there is room for", SOON, || process::open_fds(daemon).len() > 500);
+    assert_eq!(health(&world)["status"], "ok");
+    assert!(process::open_fds(daemon).len() < 600, "there is an end to it");
+    drop(crowd);
+    assert_eq!(web.ask("GET /v1/health", &[&web.bearer()], "").status, 200);
+}
 
 fn listens_on_tcp(pid: u32) -> bool {
     let sockets: Vec<String> = process::open_fds(pid)
@@ -154,6 +286,9 @@ fn a_link_lets_one_browser_in_once() {
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     let cookie = format!("Cookie: other=1; {}", cookie.split(';').next().expect("a value"));
     assert_eq!(web.ask("GET /v1/panes", &[&cookie], "").status, 200);
+    // Another server of this machine may set one of the same name: browsers send both.
+    let tossed = format!("Cookie: agtmux-{}=another; {}", web.address.port(), &cookie["Cookie: ".len()..]);
+    assert_eq!(web.ask("GET /v1/panes", &[&tossed], "").status, 200);
     assert_eq!(web.ask(&get, &[], "").status, 401, "a second time");
     assert_eq!(web.ask("GET /login/0000", &[], "").status, 401);
     let links = web.ask("POST /v1/web/link", &[&[cookie.as_str()], &JSON[..]].concat(), "{}");
@@ -176,9 +311,22 @@ fn there_is_nothing_but_what_is_served() {
         "/%2e%2e/state.db",
         "/app.js/../web-token",
         "/web-token",
+        "/v1/events/../../web-token",
+        "/api/events/stream/..%2f..%2fweb-token",
+        "/api/respond/..%2f..%2fetc%2fpasswd/availability",
+        "/api/respond/%ff/availability",
+        "/v1/actions/%ff",
+        "/login/../v1/panes",
     ] {
         let answer = web.ask(&format!("GET {path}"), &[&web.bearer()], "");
         assert!(matches!(answer.status, 400 | 404), "{path}: {}", answer.status);
+        if answer.status == 404 {
+            assert!(answer.json()["hint"].is_string(), "{path}: {}", answer.json());
+        }
+    }
+    // What only begins like the way in is not one.
+    for path in ["/login/../v1/panes", "/login/a/b", "/login/a/", "/login", "/login/..%2fv1%2fpanes"] {
+        assert_eq!(web.ask(&format!("GET {path}"), &[], "").status, 401, "{path}");
     }
 }
 

@@ -9,7 +9,7 @@ mod http;
 #[path = "support/trial_web.rs"]
 mod web;
 
-use agtmux::{agtmux, world};
+use agtmux::{agtmux, configure, start, stop, world};
 use browser::Browser;
 use web::{link, open};
 
@@ -20,7 +20,7 @@ fn hostile_names_are_shown_as_text_and_changes_come_by_themselves() {
     let world = world();
     let tmux = world.tmux("default");
     let pane = tmux.new_session(HOSTILE, &world.stand_in("claude"));
-    open(&world);
+    let web = open(&world);
     let Some(browser) = Browser::start(&world) else { return };
     browser.open(&link(&world, &[]));
     let shown = browser.wait_for_text("agents", "claude");
@@ -37,5 +37,13 @@ fn hostile_names_are_shown_as_text_and_changes_come_by_themselves() {
     assert_eq!(browser.run(harmless).to_string(), r#"["agtmux",0]"#);
     assert_eq!(browser.complaints(), Vec::<String>::new(), "nothing of it was even tried");
     tmux.kill_server();
+    browser.wait_for_text("summary", "0 agents");
+    // Another daemon knows nothing of this browser.
+    stop(&world);
+    browser.wait_for_text("summary", "does not answer");
+    configure(&world, &format!("web.listen = '{}'\n", web.address));
+    start(&world);
+    browser.wait_for_text("summary", "not let in any more");
+    browser.open(&link(&world, &[]));
     browser.wait_for_text("summary", "0 agents");
 }

@@ -1,49 +1,76 @@
-//! Whether each agent can be typed into: looked at from time to time, and told when it changes.
+//! Whether each agent can be typed into: looked at from time to time while anybody follows it, and told when it changes.
 
 use agtmux_api::wire::Guards;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
-use super::{Bridge, Kind};
+use super::{Bridge, Kind, Tracked};
+
+/// A tmux server that hangs keeps nobody else waiting until all of its agents were looked at.
+const AT_ONCE: usize = 8;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
-    let every = bridge.0.actions.health_check_interval();
-    // A new agent is looked at as soon as it is told of.
-    let mut told = bridge.0.ring.follow();
+    let mut every = tokio::time::interval(bridge.0.actions.health_check_interval());
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        check_all(&bridge).await;
-        let next = tokio::time::sleep(every);
-        tokio::pin!(next);
-        loop {
+        let look = async {
             tokio::select! {
-                () = &mut next => break,
-                changed = told.changed() => match changed {
-                    Ok(()) if bridge.agents().values().any(|agent| agent.available.is_none()) => break,
-                    Ok(()) => {}
-                    Err(_) => return,
-                },
-                _ = stopping.wait_for(|stop| *stop) => return,
+                // Nobody would learn of it: tmux is left in peace.
+                _ = every.tick() => if bridge.0.ring.has_readers() { look_at(&bridge, |_| true).await },
+                () = bridge.0.look.notified() => look_at(&bridge, |agent| agent.look).await,
             }
+        };
+        tokio::select! {
+            () = look => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
         }
     }
 }
 
-async fn check_all(bridge: &Bridge) {
-    let agents: Vec<(String, String)> =
-        bridge.agents().iter().map(|(agent_id, agent)| (agent_id.clone(), agent.runtime_id.clone())).collect();
-    for (agent_id, runtime_id) in agents {
-        let available = bridge.is_available(&runtime_id).await;
+async fn look_at(bridge: &Bridge, which: fn(&Tracked) -> bool) {
+    let agents: Vec<(String, String)> = {
         let mut agents = bridge.agents();
-        let Some(agent) = agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id) else { continue };
-        let before = agent.available.replace(available);
-        drop(agents);
-        if before != Some(available) {
-            bridge.tell(Kind::CommanderAvailability, &agent_id, json!({ "available": available }));
+        let wanted = agents.iter_mut().filter(|(_, agent)| which(agent));
+        let looked_at = wanted.map(|(agent_id, agent)| {
+            agent.look = false;
+            (agent_id.clone(), agent.runtime_id.clone())
+        });
+        looked_at.collect()
+    };
+    let mut looks = JoinSet::new();
+    for (agent_id, runtime_id) in agents {
+        if looks.len() >= AT_ONCE {
+            looks.join_next().await;
         }
+        looks.spawn(look_at_one(bridge.clone(), agent_id, runtime_id));
+    }
+    while looks.join_next().await.is_some() {}
+}
+
+async fn look_at_one(bridge: Bridge, agent_id: String, runtime_id: String) {
+    let available = bridge.is_available(&runtime_id).await;
+    let mut agents = bridge.agents();
+    let Some(agent) = agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id) else { return };
+    let before = agent.available.replace(available);
+    let is_news = before != Some(available) && !(before.is_none() && agent.was_there);
+    drop(agents);
+    if is_news {
+        bridge.tell(Kind::CommanderAvailability, &agent_id, json!({ "available": available }));
     }
 }
 
 impl Bridge {
+    /// Somebody begins to follow: what changed while nobody did is looked for now.
+    pub(crate) fn is_followed(&self) {
+        if self.0.ring.has_readers() {
+            return;
+        }
+        self.agents().values_mut().for_each(|agent| agent.look = true);
+        self.0.look.notify_one();
+    }
+
     /// Whether its pane is there and its process runs in it.
     pub(crate) async fn is_available(&self, runtime_id: &str) -> bool {
         let guards = Guards { r#ref: format!("runtime:{runtime_id}"), ..Guards::default() };

@@ -2,6 +2,7 @@
 //! agent can be reached. All of it is a rendering of what everyone else sees; nothing is decided here.
 
 mod availability;
+mod places;
 mod ring;
 mod tracker;
 mod turns;
@@ -10,11 +11,11 @@ mod words;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agtmux_api::wire::{Item, Scope};
+use agtmux_api::wire::{Item, PaneItem, Scope};
 use agtmux_core::state::State;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use crate::actions::Actions;
 use crate::clock::Clock;
@@ -37,18 +38,28 @@ struct Inner {
     clock: Clock,
     ring: Ring,
     agents: Mutex<HashMap<String, Tracked>>,
+    /// Those who said that their session has ended, and the runtime in which it did.
+    left: Mutex<HashMap<String, String>>,
+    /// Some are to be looked at before it is time.
+    look: Notify,
 }
 
 /// One agent that lives in a pane.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 struct Tracked {
     runtime_id: String,
     state: Option<State>,
     /// The word that was told last; it differs from the state's for a moment after a prompt.
     told: Option<&'static str>,
     available: Option<bool>,
+    /// Whether it is to be looked at as soon as may be.
+    look: bool,
+    /// It was there before anybody could follow it: what the first look finds is no change.
+    was_there: bool,
     /// The turn that the next change of state belongs to.
     turn_id: Option<String>,
+    /// Held by whoever answers it.
+    answering: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Bridge {
@@ -62,7 +73,17 @@ impl Bridge {
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let ring = Ring::new(clock.now());
-        let bridge = Self(Arc::new(Inner { shared, engine, actions, store, clock, ring, agents: Mutex::default() }));
+        let bridge = Self(Arc::new(Inner {
+            shared,
+            engine,
+            actions,
+            store,
+            clock,
+            ring,
+            agents: Mutex::default(),
+            left: Mutex::default(),
+            look: Notify::new(),
+        }));
         tokio::spawn(tracker::run(bridge.clone(), stopping.clone()));
         tokio::spawn(availability::run(bridge.clone(), stopping));
         bridge
@@ -79,12 +100,39 @@ impl Bridge {
 
     /// Every runtime in which it lives: a session may have been opened twice.
     pub(crate) fn runtimes_of(&self, agent_id: &str) -> BTreeSet<String> {
+        self.panes_of(agent_id).into_iter().filter_map(|pane| pane.runtime_id).collect()
+    }
+
+    fn panes_of(&self, agent_id: &str) -> Vec<PaneItem> {
         let inner = self.0.shared.read();
         let panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
-            Item::Pane(pane) if pane.agent_id.as_deref() == Some(agent_id) => pane.runtime_id.clone(),
+            Item::Pane(pane) if pane.agent_id.as_deref() == Some(agent_id) => Some(*pane),
             _ => None,
         });
         panes.collect()
+    }
+
+    /// One at a time answers an agent: what comes of it belongs to that answer.
+    pub(crate) async fn answering(&self, agent_id: &str) -> Option<OwnedMutexGuard<()>> {
+        let one_at_a_time = self.agents().get(agent_id)?.answering.clone();
+        Some(one_at_a_time.lock_owned().await)
+    }
+
+    /// It says that its session has ended: it is not followed any more, whatever still runs in its pane.
+    pub(crate) fn leave(&self, agent_id: &str) {
+        let Some(runtime_id) = self.runtime_of(agent_id) else { return };
+        self.left().insert(agent_id.to_owned(), runtime_id);
+        tracker::ended(self, agent_id);
+    }
+
+    /// It says that its session goes on after all.
+    pub(crate) fn come_back(&self, agent_id: &str) {
+        if self.left().remove(agent_id).is_none() {
+            return;
+        }
+        if let Some(pane) = self.panes_of(agent_id).first() {
+            tracker::begun(self, agent_id, pane);
+        }
     }
 
     pub(crate) fn state_of(&self, agent_id: &str) -> Option<State> {
@@ -100,6 +148,10 @@ impl Bridge {
 
     fn agents(&self) -> MutexGuard<'_, HashMap<String, Tracked>> {
         self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn left(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.0.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, kind: Kind, agent_id: &str, mut data: Value) {

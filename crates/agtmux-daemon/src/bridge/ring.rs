@@ -8,7 +8,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 
+/// How many events are kept for readers that are behind, and how many bytes of them.
 const KEPT: usize = 4096;
+const KEPT_BYTES: usize = 8 << 20;
+/// How many a reader gets at a time: one that stalls holds no more than these.
+const AT_A_TIME: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
@@ -52,6 +56,7 @@ pub(crate) struct Ring {
 #[derive(Debug)]
 struct Kept {
     events: VecDeque<Arc<Passed>>,
+    bytes: usize,
     /// Everything after this number is still here.
     complete_from: u64,
     last: u64,
@@ -61,7 +66,7 @@ impl Ring {
     /// Numbers go on from the time of the start, so that those of another life are not taken for ours.
     pub(super) fn new(started: Timestamp) -> Self {
         let last = u64::try_from(started.as_microsecond()).unwrap_or(0);
-        let kept = Kept { events: VecDeque::new(), complete_from: last, last };
+        let kept = Kept { events: VecDeque::new(), bytes: 0, complete_from: last, last };
         Self { kept: RwLock::new(kept), latest: watch::Sender::new(last) }
     }
 
@@ -70,22 +75,35 @@ impl Ring {
         kept.last += 1;
         let id = kept.last;
         let frame = Bytes::from(format!("id: {id}\nevent: {}\ndata: {data}\n\n", kind.as_str()));
+        kept.bytes += frame.len();
         kept.events.push_back(Arc::new(Passed { id, kind, agent_id: agent_id.to_owned(), frame }));
-        while kept.events.len() > KEPT {
-            kept.complete_from = kept.events.pop_front().map_or(kept.complete_from, |dropped| dropped.id);
+        while kept.events.len() > KEPT || kept.bytes > KEPT_BYTES {
+            let Some(dropped) = kept.events.pop_front() else { break };
+            kept.bytes -= dropped.frame.len();
+            kept.complete_from = dropped.id;
         }
         drop(kept);
         self.latest.send_replace(id);
     }
 
-    /// What came after this number; none where some of it is gone.
+    /// Something happened that nobody can be told of any more: every reader has to start over.
+    pub(super) fn lose(&self) {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        kept.last += 1;
+        let last = kept.last;
+        *kept = Kept { events: VecDeque::new(), bytes: 0, complete_from: last, last };
+        drop(kept);
+        self.latest.send_replace(last);
+    }
+
+    /// The next few that came after this number; none where some of it is gone.
     pub(crate) fn since(&self, id: u64) -> Option<Vec<Arc<Passed>>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         if id < kept.complete_from || id > kept.last {
             return None;
         }
         let from = kept.events.partition_point(|event| event.id <= id);
-        Some(kept.events.range(from..).cloned().collect())
+        Some(kept.events.range(from..).take(AT_A_TIME).cloned().collect())
     }
 
     pub(crate) fn last(&self) -> u64 {
@@ -94,6 +112,10 @@ impl Ring {
 
     pub(crate) fn follow(&self) -> watch::Receiver<u64> {
         self.latest.subscribe()
+    }
+
+    pub(crate) fn has_readers(&self) -> bool {
+        self.latest.receiver_count() > 0
     }
 }
 
@@ -117,6 +139,30 @@ mod tests {
             ring.publish(Kind::TurnCreated, "a", &json!({ "n": n }));
         }
         assert!(ring.since(9).is_none(), "too old");
-        assert_eq!(ring.since(10).expect("all there").len(), KEPT);
+        assert_eq!(ring.since(10).expect("all there").len(), AT_A_TIME, "the rest comes next");
+        assert_eq!(ring.since(KEPT as u64).expect("all there").len(), 10);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_by_its_size_as_well() {
+        let ring = Ring::new(Timestamp::UNIX_EPOCH);
+        let long = "x".repeat(1 << 20);
+        for _ in 0..20 {
+            ring.publish(Kind::SessionCreated, "a", &json!({ "working_directory": long }));
+        }
+        assert!(ring.since(12).is_none(), "the oldest make room");
+        assert_eq!(ring.since(13).expect("all there").len(), 7);
+    }
+
+    #[test]
+    fn after_a_loss_everybody_starts_over_once() {
+        let ring = Ring::new(Timestamp::UNIX_EPOCH);
+        ring.publish(Kind::TurnCreated, "a", &json!({}));
+        assert_eq!(ring.since(1).map(|events| events.len()), Some(0));
+        ring.lose();
+        assert!(ring.since(1).is_none(), "not even those who had everything");
+        assert_eq!(ring.since(ring.last()).map(|events| events.len()), Some(0));
+        ring.publish(Kind::TurnCreated, "a", &json!({}));
+        assert_eq!(ring.since(2).map(|events| events.len()), Some(1));
     }
 }

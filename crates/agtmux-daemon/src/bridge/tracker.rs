@@ -1,24 +1,20 @@
 //! From what everyone sees to what bridges follow.
 
-use std::collections::HashMap;
-
-use agtmux_api::wire::{EventKind, Item, PaneIdentity, PaneItem, Scope};
+use agtmux_api::wire::{EventKind, Item, PaneItem, Scope, WatchEvent};
 use agtmux_core::state::State;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
+use super::places::{Places, Shift};
 use super::words::{COMMANDED, word};
 use super::{Actor, Bridge, Intent, Kind, Tracked, Turn};
 use crate::engine::Submitted;
 use crate::shared::Since;
 
-/// Where each agent was last seen: who is no longer there may have gone, or moved.
-type Places = HashMap<PaneIdentity, String>;
-
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
     let mut latest = bridge.0.shared.follow();
     let mut submitted = bridge.0.engine.submitted();
-    let mut places = Places::new();
+    let mut places = Places::default();
     let mut seq = begin(&bridge, &mut places);
     loop {
         let heard = tokio::select! {
@@ -32,19 +28,15 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
             _ = stopping.wait_for(|stop| *stop) => return,
         };
         match heard {
-            None => {}
-            Some(Ok(heard)) => {
-                commanded(&bridge, &heard).await;
-                continue;
+            None => {
+                let (now, shifts) = since(&bridge, seq, &places);
+                seq = now;
+                take(&bridge, &mut places, shifts).await;
             }
-            // Turns that nobody could follow are in the history of events.
-            Some(Err(broadcast::error::RecvError::Lagged(_))) => continue,
+            Some(Ok(heard)) => commanded(&bridge, &heard).await,
+            // Turns that nobody could follow are in the history of events; whoever reads must not think that it has them.
+            Some(Err(broadcast::error::RecvError::Lagged(_))) => bridge.0.ring.lose(),
             Some(Err(broadcast::error::RecvError::Closed)) => return,
-        }
-        let (now, items) = since(&bridge, seq);
-        seq = now;
-        for (kind, item) in items {
-            take(&bridge, &mut places, kind, item).await;
         }
     }
 }
@@ -55,82 +47,125 @@ fn begin(bridge: &Bridge, places: &mut Places) -> u64 {
         if let Item::Pane(pane) = item
             && let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked(&pane))
         {
-            places.insert(pane.identity.clone(), agent_id.clone());
-            bridge.agents().insert(agent_id, tracked);
+            places.put(pane.identity.clone(), Some(&pane));
+            bridge.agents().entry(agent_id).or_insert(Tracked { was_there: true, ..tracked });
         }
     }
+    bridge.0.look.notify_one();
     inner.seq()
 }
 
 fn tracked(pane: &PaneItem) -> Option<Tracked> {
     let runtime_id = pane.runtime_id.clone()?;
-    Some(Tracked { runtime_id, state: pane.state, told: pane.state.and_then(word), available: None, turn_id: None })
+    Some(Tracked {
+        runtime_id,
+        state: pane.state,
+        told: pane.state.and_then(word),
+        available: None,
+        look: true,
+        was_there: false,
+        turn_id: None,
+        answering: Default::default(),
+    })
 }
 
 /// What happened to panes after this number. Whoever is too far behind looks at everything.
-fn since(bridge: &Bridge, seq: u64) -> (u64, Vec<(EventKind, PaneItem)>) {
+fn since(bridge: &Bridge, seq: u64, places: &Places) -> (u64, Vec<Shift>) {
     let inner = bridge.0.shared.read();
-    let pane = |kind, item: &Item| match item {
-        Item::Pane(pane) => Some((kind, PaneItem::clone(pane))),
-        _ => None,
-    };
-    let items = match inner.since(seq) {
+    let shifts = match inner.since(seq) {
         Since::Events(events) => {
-            let items = events.iter().filter_map(|e| pane(e.event.kind, e.event.item.as_ref()?));
-            items.collect()
+            let shift = |event: &WatchEvent| match event.item.as_ref()? {
+                Item::Pane(pane) => {
+                    let now = Some(PaneItem::clone(pane)).filter(|_| event.kind != EventKind::Remove);
+                    Some((pane.identity.clone(), now))
+                }
+                _ => None,
+            };
+            events.iter().filter_map(|published| shift(&published.event)).collect()
         }
-        Since::TooOld => inner.view.items(Scope::Panes).filter_map(|item| pane(EventKind::Upsert, &item)).collect(),
+        Since::TooOld => {
+            let panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
+                Item::Pane(pane) => Some(*pane),
+                _ => None,
+            });
+            places.compared_with(panes.collect())
+        }
     };
-    (inner.seq(), items)
+    (inner.seq(), shifts)
 }
 
-async fn take(bridge: &Bridge, places: &mut Places, kind: EventKind, pane: PaneItem) {
-    let here = pane.agent_id.clone().filter(|_| kind != EventKind::Remove);
-    let before = match &here {
-        Some(agent_id) => places.insert(pane.identity.clone(), agent_id.clone()),
-        None => places.remove(&pane.identity),
-    };
-    if let Some(gone) = before.filter(|before| Some(before) != here.as_ref())
-        && !places.values().any(|agent_id| *agent_id == gone)
-    {
-        ended(bridge, &gone);
+/// Who moves leaves the old place before it is in the new one: only when all is taken it is known who has gone.
+async fn take(bridge: &Bridge, places: &mut Places, shifts: Vec<Shift>) {
+    let mut left = Vec::new();
+    for (place, pane) in shifts {
+        left.extend(places.put(place, pane.as_ref()));
+        if let Some(pane) = pane {
+            seen(bridge, places, &pane).await;
+        }
     }
-    if let Some(agent_id) = here {
-        seen(bridge, &agent_id, &pane).await;
+    for agent_id in left {
+        match places.of(&agent_id) {
+            // It may have been followed where it is no longer.
+            Some(pane) => seen(bridge, places, pane).await,
+            None => {
+                bridge.left().remove(&agent_id);
+                ended(bridge, &agent_id);
+            }
+        }
     }
 }
 
-async fn seen(bridge: &Bridge, agent_id: &str, pane: &PaneItem) {
-    let Some(now) = tracked(pane) else { return };
-    let known = bridge.agents().get(agent_id).cloned();
-    let Some(before) = known else {
-        bridge.agents().insert(agent_id.to_owned(), now);
-        let data = json!({
-            "agent_type": pane.agent_type, "tmux_pane_id": pane.identity.pane_id, "server": pane.identity.server,
-            "session_name": pane.identity.session_name, "working_directory": pane.cwd, "state": pane.state.and_then(word),
-        });
-        bridge.tell(Kind::SessionCreated, agent_id, data);
+async fn seen(bridge: &Bridge, places: &Places, pane: &PaneItem) {
+    let (Some(agent_id), Some(now)) = (pane.agent_id.as_deref(), tracked(pane)) else { return };
+    let ended_in = bridge.left().get(agent_id).cloned();
+    if ended_in.as_ref() == Some(&now.runtime_id) {
         return;
-    };
-    if (before.state, &before.runtime_id) == (now.state, &now.runtime_id) {
+    }
+    bridge.left().remove(agent_id);
+    let known = bridge.agents().get(agent_id).cloned();
+    let Some(before) = known else { return begun(bridge, agent_id, pane) };
+    let moves = before.runtime_id != now.runtime_id;
+    // A session that is open twice is followed where it was first.
+    if (!moves && before.state == now.state) || (moves && places.has(agent_id, &before.runtime_id)) {
         return;
     }
     if now.state == Some(State::Completed) && before.state != now.state {
         went_on(bridge, agent_id);
         bridge.note_turn(Turn { agent_id, actor: Actor::Agent, intent: Intent::Completion, text: "" }).await;
     }
+    changed(bridge, agent_id, pane, now);
+}
+
+fn changed(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: Tracked) {
     let mut agents = bridge.agents();
     let Some(agent) = agents.get_mut(agent_id) else { return };
-    let told = agent.told;
-    let turn_id = agent.turn_id.take_if(|_| told != now.told);
-    *agent = Tracked { available: agent.available, turn_id: agent.turn_id.take(), ..now.clone() };
+    // It may be out of reach now, or back.
+    let unsure = |state: Option<State>| state == Some(State::Unknown);
+    let look = agent.look || agent.runtime_id != now.runtime_id || unsure(agent.state) != unsure(now.state);
+    let (told, tells) = (agent.told, now.told);
+    let turn_id = agent.turn_id.take_if(|_| told != tells);
+    *agent = Tracked { runtime_id: now.runtime_id, state: now.state, told: tells, look, ..agent.clone() };
     drop(agents);
-    if told != now.told {
+    if look {
+        bridge.0.look.notify_one();
+    }
+    if told != tells {
         let data = json!({
-            "old_state": told, "new_state": now.told, "state": now.state, "reason_code": pane.reason_code, "turn_id": turn_id,
+            "old_state": told, "new_state": tells, "state": now.state, "reason_code": pane.reason_code, "turn_id": turn_id,
         });
         bridge.tell(Kind::StateChanged, agent_id, data);
     }
+}
+
+pub(super) fn begun(bridge: &Bridge, agent_id: &str, pane: &PaneItem) {
+    let Some(now) = tracked(pane) else { return };
+    bridge.agents().insert(agent_id.to_owned(), now);
+    let data = json!({
+        "agent_type": pane.agent_type, "tmux_pane_id": pane.identity.pane_id, "server": pane.identity.server,
+        "session_name": pane.identity.session_name, "working_directory": pane.cwd, "state": pane.state.and_then(word),
+    });
+    bridge.tell(Kind::SessionCreated, agent_id, data);
+    bridge.0.look.notify_one();
 }
 
 /// What an answer led to may be over before anybody could see it: it is told all the same.
@@ -145,7 +180,7 @@ fn went_on(bridge: &Bridge, agent_id: &str) {
     bridge.tell(Kind::StateChanged, agent_id, data);
 }
 
-fn ended(bridge: &Bridge, agent_id: &str) {
+pub(super) fn ended(bridge: &Bridge, agent_id: &str) {
     let Some(gone) = bridge.agents().remove(agent_id) else { return };
     if gone.available == Some(true) {
         bridge.tell(Kind::CommanderAvailability, agent_id, json!({ "available": false }));

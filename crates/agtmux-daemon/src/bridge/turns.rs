@@ -51,19 +51,18 @@ impl Intent {
 impl Bridge {
     /// Stores a turn and tells of it. Gives back its id.
     pub(crate) async fn note_turn(&self, turn: Turn<'_>) -> String {
-        let turn_id = self.expect_turn(turn.agent_id);
+        let turn_id = Uuid::now_v7().simple().to_string();
+        self.expect_turn(turn.agent_id, &turn_id);
         self.keep_turn(&turn_id, turn).await;
         turn_id
     }
 
-    /// The id of a turn that is about to be taken. The next change of the agent's state belongs to it: an agent goes on
-    /// sooner than it is known that it was answered.
-    pub(crate) fn expect_turn(&self, agent_id: &str) -> String {
-        let turn_id = Uuid::now_v7().simple().to_string();
+    /// A turn is about to be taken. The next change of the agent's state belongs to it: an agent goes on sooner than it is
+    /// known that it was answered.
+    pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.agents().get_mut(agent_id) {
-            agent.turn_id = Some(turn_id.clone());
+            agent.turn_id = Some(turn_id.to_owned());
         }
-        turn_id
     }
 
     /// It was not taken after all.

@@ -7,7 +7,7 @@ use agtmux_api::wire::{
     SnapshotAction,
 };
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::{Extension, Json};
 use http_body_util::LengthLimitError;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 
 use super::Context;
-use super::query::{Asked, Refusal};
+use super::query::{Asked, InPath, Refusal};
 use crate::actions::Asker;
 
 /// A text of a megabyte may need four in JSON.
@@ -191,7 +191,7 @@ pub(super) async fn get_pane_health(
     (status = 200, body = ActionRecord), (status = 404, body = ApiError)))]
 pub(super) async fn get_action(
     State(context): State<Context>,
-    Path(id): Path<String>,
+    InPath(id): InPath,
 ) -> Result<Json<ActionRecord>, Refusal> {
     match context.actions.action(id).await? {
         Some(record) => Ok(Json(record)),

@@ -50,6 +50,10 @@ impl sse::Place for Reader {
             Some(Since::TooOld) | None => self.snapshot(&inner, was_behind),
         }
     }
+
+    fn position(&self) -> Option<u64> {
+        self.position
+    }
 }
 
 impl Reader {

@@ -110,13 +110,6 @@ impl<S> Guarded<S> {
     }
 }
 
-impl Guarded<tokio::net::TcpStream> {
-    /// The address that the other end has connected to.
-    pub(super) fn local_addr(&self) -> Option<std::net::SocketAddr> {
-        self.stream.local_addr().ok()
-    }
-}
-
 impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)

@@ -3,7 +3,7 @@
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::ListQuery;
 use axum::Json;
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
@@ -11,6 +11,9 @@ use serde::de::DeserializeOwned;
 
 /// A query string, read strictly: a filter with a typing error must not list everything.
 pub(super) struct Asked<T = ListQuery>(pub(super) T);
+
+/// The name of something, as the path has it.
+pub(super) struct InPath(pub(super) String);
 
 /// An error on its way out.
 #[derive(Debug)]
@@ -65,6 +68,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
             Err(rejection) => {
                 let error = ApiError::new(ErrorCode::BadRequest, rejection.body_text());
                 Err(Refusal(error.with_hint("GET /v1/openapi.json lists the parameters of every path")))
+            }
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for InPath {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(name)) => Ok(Self(name)),
+            Err(_) => {
+                let error = ApiError::new(ErrorCode::NotFound, "nothing has a name that is no text");
+                Err(Refusal(error.with_hint("GET /v1/openapi.json lists the paths")))
             }
         }
     }

@@ -16,12 +16,22 @@ use super::query::Refusal;
 
 /// A comment this often tells both ends that the other is still there. One at the start tells that the stream stands.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// What one reader follows, and where it is.
 pub(super) trait Place: Send + 'static {
     /// What has come since the last time; empty where nothing has.
     fn catch_up(&mut self) -> Bytes;
+
+    /// The number of the last event that it has, or that was not for it.
+    fn position(&self) -> Option<u64>;
+}
+
+/// Says nothing but where the reader is: whoever chose a few events only, or has got none yet, can go on from there.
+fn comment(position: Option<u64>) -> Bytes {
+    match position {
+        Some(id) => Bytes::from(format!(":\nid: {id}\n\n")),
+        None => Bytes::from_static(b":\n\n"),
+    }
 }
 
 /// Ends with the daemon, or when nobody writes any more.
@@ -67,12 +77,12 @@ impl<P: Place> Reader<P> {
                 return Some(chunk);
             }
             if first {
-                return Some(COMMENT);
+                return Some(comment(self.place.position()));
             }
             tokio::select! {
                 changed = self.latest.changed() => changed.ok()?,
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(HEARTBEAT) => return Some(COMMENT),
+                () = tokio::time::sleep(HEARTBEAT) => return Some(comment(self.place.position())),
             }
         }
     }

@@ -4,10 +4,10 @@ use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{Checkup, NewTarget, TargetItem, Targets};
 use axum::Json;
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, State};
+use axum::extract::State;
 
 use super::Context;
-use super::query::Refusal;
+use super::query::{InPath, Refusal};
 
 const LARGEST_BODY: usize = 4096;
 
@@ -35,7 +35,7 @@ pub(super) async fn add_target(State(context): State<Context>, body: Body) -> Re
     (status = 200, body = Targets), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
 pub(super) async fn remove_target(
     State(context): State<Context>,
-    Path(name): Path<String>,
+    InPath(name): InPath,
 ) -> Result<Json<Targets>, Refusal> {
     context.targets.remove(&name).await?;
     Ok(Json(context.targets.list()))
@@ -46,7 +46,7 @@ pub(super) async fn remove_target(
     (status = 200, body = TargetItem), (status = 404, body = ApiError)))]
 pub(super) async fn connect_target(
     State(context): State<Context>,
-    Path(name): Path<String>,
+    InPath(name): InPath,
 ) -> Result<Json<TargetItem>, Refusal> {
     Ok(Json(context.targets.connect(&name).await?))
 }
@@ -56,7 +56,7 @@ pub(super) async fn connect_target(
     (status = 200, body = Checkup), (status = 404, body = ApiError)))]
 pub(super) async fn get_checkup(
     State(context): State<Context>,
-    Path(name): Path<String>,
+    InPath(name): InPath,
 ) -> Result<Json<Checkup>, Refusal> {
     let agents = context.discovery.registry().adapters().map(|adapter| adapter.name).collect();
     Ok(Json(context.targets.checkup(&name, agents).await?))

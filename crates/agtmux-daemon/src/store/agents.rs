@@ -46,9 +46,11 @@ pub(super) fn see(tx: &Transaction<'_>, seen: &SeenAgent) -> rusqlite::Result<()
 }
 
 pub(super) fn put_turn(tx: &Transaction<'_>, turn: &TurnRow) -> rusqlite::Result<()> {
-    tx.prepare_cached("INSERT INTO turns (turn_id, agent_id, actor, intent, text, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-        .execute(params![turn.turn_id, turn.agent_id, turn.actor, turn.intent, turn.text, turn.at.as_microsecond()])
-        .map(drop)
+    tx.prepare_cached(
+        "INSERT OR IGNORE INTO turns (turn_id, agent_id, actor, intent, text, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![turn.turn_id, turn.agent_id, turn.actor, turn.intent, turn.text, turn.at.as_microsecond()])
+    .map(drop)
 }
 
 /// Whether this agent is known, and the pane that it was last seen in, if any.

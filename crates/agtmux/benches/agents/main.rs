@@ -3,8 +3,12 @@
 //! The agent is a stand-in that does what it is told: call a hook, or draw a screen that a real agent drew.
 
 mod hook;
+#[path = "../support/paper.rs"]
+mod paper;
 mod puppet;
 mod report;
+#[path = "../support/stats.rs"]
+mod stats;
 
 use std::time::Duration;
 
@@ -17,9 +21,7 @@ struct Plan {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    // `cargo test --benches` runs this as a test: then it only has to work.
-    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let quick = paper::is_quick();
     let plan = if quick { Plan { rounds: 3, hooks: 5 } } else { Plan { rounds: 60, hooks: 100 } };
     let puppet = Puppet::start();
     eprintln!("what agents say");

@@ -2,6 +2,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::hook::Cost;
+use crate::paper;
+use crate::stats::percentile_of as percentile;
 
 pub(crate) struct Report {
     pub(crate) native: Vec<Duration>,
@@ -9,7 +11,7 @@ pub(crate) struct Report {
     pub(crate) cost: Cost,
 }
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-agents.md");
+const FILE: &str = "benchmarks-agents.md";
 
 const INTRODUCTION: &str = "\
 # Benchmarks: from an agent to the list
@@ -44,16 +46,8 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
-        eprintln!("written to docs/benchmarks-agents.md");
+        paper::write(FILE, &format!("{INTRODUCTION}{}", self.table()));
     }
-}
-
-fn percentile(of: &[Duration], percent: usize) -> Duration {
-    let mut sorted = of.to_vec();
-    sorted.sort();
-    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-    sorted.get(at).copied().unwrap_or_default()
 }
 
 fn ms(time: Duration) -> String {

@@ -7,13 +7,14 @@
 #[path = "../../tests/support/trial_crowd.rs"]
 mod crowd;
 mod measure;
+#[path = "../support/paper.rs"]
+mod paper;
 mod plan;
 #[path = "../../tests/support/trial_posts.rs"]
 mod posts;
 mod report;
 mod room;
-#[path = "../spine/stats.rs"]
-#[allow(dead_code, reason = "made for more")]
+#[path = "../support/stats.rs"]
 mod stats;
 
 use plan::Plan;
@@ -21,7 +22,7 @@ use room::Room;
 
 fn main() {
     let plan = Plan::from_args();
-    let machine = report::machine();
+    let machine = paper::machine();
     let room = Room::build(plan.agents);
     eprintln!("one reader: {} hooks/s for {:?}", plan.hooks_per_second, plan.baseline);
     let alone = measure::run(&room, &plan, plan.baseline, 1, 0);
@@ -30,7 +31,7 @@ fn main() {
     let text = report::text(&plan, &alone, &crowd, &machine);
     println!("{text}");
     if plan.writes_document {
-        report::write(&text);
+        paper::write("benchmarks-bridge.md", &text);
     }
     assert_eq!(crowd.missed, 0, "readers that keep up miss nothing");
 }

@@ -16,9 +16,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn from_args() -> Self {
-        let arguments: Vec<String> = std::env::args().collect();
-        // `cargo test --benches` runs this as a test: then it only has to work.
-        let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+        let quick = crate::paper::is_quick();
         let (hooks_per_second, lasts, baseline) = if quick { (20.0, 4, 2) } else { (200.0, 60, 15) };
         Self {
             agents: 10,

@@ -5,12 +5,14 @@
 //! a quarter of that and only prints.
 
 mod connection;
+#[path = "../support/paper.rs"]
+mod paper;
 mod plain;
 mod plan;
 mod report;
 mod room;
 mod send;
-#[path = "../spine/stats.rs"]
+#[path = "../support/stats.rs"]
 mod stats;
 mod stored;
 mod watch;
@@ -23,7 +25,7 @@ use send::Load;
 
 fn main() {
     let plan = Plan::from_args();
-    let machine = report::machine();
+    let machine = paper::machine();
     let room = Room::build(plan.runtimes);
     eprintln!("plain server: {} events/s for {:?}", plan.rate, plan.baseline);
     let plain = plain::measure(&room, &plan);
@@ -37,6 +39,6 @@ fn main() {
     let text = report::text(&plan, &measured, &machine);
     println!("{text}");
     if plan.writes_document {
-        report::write(&text);
+        paper::write("benchmarks-load.md", &text);
     }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
+use crate::paper;
 use crate::plan::Plan;
 use crate::send::Sent;
 use crate::stats::{median, percentile};
@@ -49,8 +48,7 @@ pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
     let refused = m.sent.sent - m.sent.acknowledged.len();
     let unseen = m.sent.acknowledged.len().saturating_sub(m.seen.since_post.len());
     let mut row = |what: &str, goal: &str, ours: String, plain: String, met: Option<bool>| {
-        let met = met.map(|met| if met { "met" } else { "**missed**" }).unwrap_or_default();
-        let _ = writeln!(out, "| {what} | {goal} | {ours} | {plain} | {met} |");
+        let _ = writeln!(out, "| {what} | {goal} | {ours} | {plain} | {} |", paper::met(met));
     };
     row("sent", "", m.sent.sent.to_string(), m.plain.sent.to_string(), None);
     row(
@@ -99,19 +97,4 @@ pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
 
 fn ms(millis: f64) -> String {
     format!("{millis:.1} ms")
-}
-
-pub(crate) fn write(text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks-load.md");
-    fs::write(&path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-}
-
-/// What the figures depend on, but nothing that would tell whose machine it is.
-pub(crate) fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or_default();
-    format!("{cores} cores, Linux {}; its load before the run was {load}", kernel.join("."))
 }

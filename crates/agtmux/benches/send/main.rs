@@ -16,6 +16,8 @@ mod mark;
 #[path = "../../tests/conformance/options.rs"]
 #[allow(dead_code, reason = "made for more")]
 mod options;
+#[path = "../support/paper.rs"]
+mod paper;
 #[path = "../../tests/conformance/patience.rs"]
 mod patience;
 mod report;
@@ -23,6 +25,8 @@ mod report;
 #[allow(dead_code, reason = "made for more")]
 mod room;
 mod stage;
+#[path = "../support/stats.rs"]
+mod stats;
 #[path = "../../tests/conformance/watch.rs"]
 #[allow(dead_code, reason = "made for more")]
 mod watch;
@@ -43,9 +47,7 @@ const SIZES: [usize; 3] = [60, 2_000, 20_000];
 const SESSION: usize = 30;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    // `cargo test --benches` runs this as a test: then it only has to work.
-    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let quick = paper::is_quick();
     let rounds = if quick { 3 } else { 60 };
     let programs = match stage::programs() {
         Ok(programs) => programs,

@@ -1,10 +1,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::paper;
 use crate::stage::Sent;
+use crate::stats::percentile_of as percentile;
 use crate::words::Mode;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-send.md");
+const FILE: &str = "benchmarks-send.md";
 const GOAL: Duration = Duration::from_millis(400);
 
 const INTRODUCTION: &str = "\
@@ -71,16 +73,8 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
-        eprintln!("written to docs/benchmarks-send.md");
+        paper::write(FILE, &format!("{INTRODUCTION}{}", self.table()));
     }
-}
-
-fn percentile(of: &[Duration], percent: usize) -> Duration {
-    let mut sorted = of.to_vec();
-    sorted.sort();
-    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-    sorted.get(at).copied().unwrap_or_default()
 }
 
 fn ms(time: Duration) -> String {

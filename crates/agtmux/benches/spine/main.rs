@@ -10,9 +10,12 @@ mod list;
 mod load;
 mod meter;
 mod naive;
+#[path = "../support/paper.rs"]
+mod paper;
 mod plan;
 mod report;
 mod room;
+#[path = "../support/stats.rs"]
 mod stats;
 mod writers;
 
@@ -22,7 +25,7 @@ use room::Room;
 
 fn main() {
     let plan = Plan::from_args();
-    let machine = report::machine();
+    let machine = paper::machine();
     // Built before anything is measured, so that they can come to rest together.
     let mut rooms: Vec<Room> = plan.sizes.iter().map(|panes| Room::build(*panes)).collect();
     rooms.iter_mut().for_each(Room::start_daemon);
@@ -37,7 +40,7 @@ fn main() {
     let text = report::text(&measured, &machine);
     println!("{text}");
     if plan.writes_document {
-        report::write(&text);
+        paper::write("benchmarks.md", &text);
     }
 }
 

@@ -1,12 +1,11 @@
 //! The tables, for the terminal and for `docs/benchmarks.md`.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use crate::lag::{Change, Lag};
 use crate::list::Lists;
 use crate::load::{Busy, Idle};
+use crate::paper::met;
 use crate::stats::{median, percentile};
 use crate::writers::BUSY_PANES;
 
@@ -58,11 +57,6 @@ pub(crate) fn text(all: &[Measured], machine: &str) -> String {
     out
 }
 
-pub(crate) fn write(text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
-    fs::write(&path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-}
-
 struct Goal {
     what: &'static str,
     panes: usize,
@@ -75,11 +69,7 @@ struct Goal {
 
 impl Goal {
     fn row(&self) -> String {
-        let met = match self.met {
-            Some(true) => "met",
-            Some(false) => "**missed**",
-            None => "",
-        };
+        let met = met(self.met);
         let Self { what, panes, goal, measured, baseline, ratio, .. } = self;
         format!("| {what} | {panes} | {goal} | {measured} | {baseline} | {ratio} | {met} |\n")
     }
@@ -244,17 +234,4 @@ fn changes(all: &[Measured]) -> String {
     }
     out.push('\n');
     out
-}
-
-/// What the figures depend on, but nothing that would tell whose machine it is. Asked before anything is measured: others
-/// that are busy then make everything slower.
-pub(crate) fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let kernel: Vec<&str> = release.trim().split(['.', '-']).take(2).collect();
-    let tmux = std::process::Command::new("tmux").arg("-V").output().map(|output| output.stdout).unwrap_or_default();
-    let tmux = String::from_utf8_lossy(&tmux).trim().to_owned();
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or_default();
-    format!("{cores} cores, Linux {}, {tmux}; its load before the run was {load}", kernel.join("."))
 }

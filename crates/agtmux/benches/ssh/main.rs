@@ -10,11 +10,12 @@ mod idle;
 #[path = "../spine/meter.rs"]
 #[allow(dead_code, reason = "shared with another benchmark")]
 mod meter;
+#[path = "../support/paper.rs"]
+mod paper;
 mod place;
 mod report;
 mod room;
-#[path = "../spine/stats.rs"]
-#[allow(dead_code, reason = "shared with another benchmark")]
+#[path = "../support/stats.rs"]
 mod stats;
 
 use std::time::Duration;
@@ -34,9 +35,7 @@ fn main() {
     if let Some(why) = no_hosts_because() {
         return eprintln!("SKIPPED: {why}");
     }
-    let arguments: Vec<String> = std::env::args().collect();
-    // `cargo test --benches` runs this as a test: then it only has to work.
-    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let quick = paper::is_quick();
     let plan = if quick {
         Plan { rounds: 2, idle: Duration::from_secs(4), targets: 4 }
     } else {

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::idle::Idle;
+use crate::paper;
 use crate::stats::{millis, percentile};
 
 /// What was measured at one place.
@@ -16,7 +17,7 @@ pub(crate) struct Report {
     pub(crate) idle: [Idle; 2],
 }
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-ssh.md");
+const FILE: &str = "benchmarks-ssh.md";
 
 const INTRODUCTION: &str = "\
 # Benchmarks: other hosts
@@ -61,8 +62,7 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        std::fs::write(FILE, format!("{INTRODUCTION}{}", self.table())).expect("the documents can be written");
-        eprintln!("written to docs/benchmarks-ssh.md");
+        paper::write(FILE, &format!("{INTRODUCTION}{}", self.table()));
     }
 }
 

@@ -2,9 +2,13 @@
 //!
 //! Beside it a poller that looks every two seconds, as harnesses do that have no daemon, over the same tasks at the same time.
 
+#[path = "../support/paper.rs"]
+mod paper;
 mod poller;
 mod report;
 mod scene;
+#[path = "../support/stats.rs"]
+mod stats;
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +16,7 @@ use report::Report;
 use scene::Scene;
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    // `cargo test --benches` runs this as a test: then it only has to work.
-    let quick = arguments.iter().any(|a| a == "--quick") || !arguments.iter().any(|a| a == "--bench");
+    let quick = paper::is_quick();
     let rounds = if quick { 2 } else { 60 };
     let scene = Scene::open();
     let mut report = Report::default();

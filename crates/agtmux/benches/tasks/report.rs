@@ -1,6 +1,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::paper;
+use crate::stats::percentile_of as percentile;
+
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) exits: Vec<Duration>,
@@ -9,7 +12,7 @@ pub(crate) struct Report {
     pub(crate) bells_polled: Vec<Duration>,
 }
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks-tasks.md");
+const FILE: &str = "benchmarks-tasks.md";
 
 const INTRODUCTION: &str = "\
 # Benchmarks: from a task to its event
@@ -54,16 +57,8 @@ impl Report {
         } else {
             ""
         };
-        std::fs::write(FILE, format!("{INTRODUCTION}{build}{}", self.table())).expect("the documents can be written");
-        eprintln!("written to docs/benchmarks-tasks.md");
+        paper::write(FILE, &format!("{INTRODUCTION}{build}{}", self.table()));
     }
-}
-
-fn percentile(of: &[Duration], percent: usize) -> Duration {
-    let mut sorted = of.to_vec();
-    sorted.sort();
-    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-    sorted.get(at).copied().unwrap_or_default()
 }
 
 fn ms(time: Duration) -> String {

@@ -115,11 +115,14 @@ fn read_all(following: &Following, readers: Vec<(TcpStream, Arc<Progress>)>, mut
 async fn read(stream: tokio::net::TcpStream, following: &Following, progress: &Progress) {
     let mut lines = BufReader::with_capacity(1 << 16, stream).lines();
     let mut told = vec![0; following.agent_ids.len()];
-    let mut is_turn = false;
+    let (mut is_turn, mut id) = (false, 0);
     while let Ok(Some(line)) = lines.next_line().await {
         match line.split_once(": ") {
-            Some(("id", id)) => progress.reaches(id.parse().unwrap_or(0)),
+            Some(("id", number)) => id = number.parse().unwrap_or(0),
+            // An id by itself only says where the reader is.
+            _ if line.is_empty() => progress.begins_at(id),
             Some(("event", kind)) => {
+                progress.reaches(id);
                 is_turn = kind == "turn_created";
                 progress.missed.fetch_add(u64::from(kind == "resync"), Ordering::SeqCst);
             }
@@ -133,6 +136,10 @@ async fn read(stream: tokio::net::TcpStream, following: &Following, progress: &P
 }
 
 impl Progress {
+    fn begins_at(&self, id: u64) {
+        let _ = self.last.compare_exchange(0, id, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
     fn reaches(&self, id: u64) {
         let before = self.last.swap(id, Ordering::SeqCst);
         let gap = if before == 0 { 0 } else { id.abs_diff(before + 1) };

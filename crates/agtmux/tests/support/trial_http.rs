@@ -172,7 +172,8 @@ pub(crate) fn begin(socket: &Path, query: &str, last_event_id: Option<u64>) -> U
 }
 
 fn read_event(reader: &mut impl BufRead) -> Option<Event> {
-    let mut event = Event { id: None, kind: None, data: Value::Null };
+    let nothing = Event { id: None, kind: None, data: Value::Null };
+    let (mut event, mut is_comment) = (nothing.clone(), false);
     loop {
         let mut line = Vec::new();
         if reader.read_until(b'\n', &mut line).ok()? == 0 {
@@ -183,6 +184,9 @@ fn read_event(reader: &mut impl BufRead) -> Option<Event> {
             Some(("id", id)) => event.id = Some(id.parse().ok()?),
             Some(("event", kind)) => event.kind = Some(kind.to_owned()),
             Some(("data", data)) => event.data = serde_json::from_str(data).ok()?,
+            // A comment may say where the reader is.
+            _ if line.starts_with(':') => is_comment = true,
+            _ if line.trim_end().is_empty() && is_comment => (event, is_comment) = (nothing.clone(), false),
             // The headers of the answer and heartbeats end with a blank line too, and bring nothing.
             _ if line.trim_end().is_empty() && (event.id.is_some() || event.kind.is_some()) => return Some(event),
             _ => {}

@@ -64,12 +64,15 @@ impl Fault {
 impl From<ApiError> for Fault {
     fn from(error: ApiError) -> Self {
         let (status, error_type) = match error.code {
-            ErrorCode::Precondition | ErrorCode::StateChanged | ErrorCode::SnapshotExpired => {
-                (StatusCode::CONFLICT, "wrong_state")
-            }
-            ErrorCode::RefNotFound | ErrorCode::RuntimeNotFound | ErrorCode::PaneNotFound | ErrorCode::RuntimeStale => {
-                (StatusCode::SERVICE_UNAVAILABLE, "pane_not_found")
-            }
+            ErrorCode::Precondition
+            | ErrorCode::StateChanged
+            | ErrorCode::SnapshotExpired
+            | ErrorCode::IdempotencyConflict => (StatusCode::CONFLICT, "wrong_state"),
+            ErrorCode::RefNotFound
+            | ErrorCode::RuntimeNotFound
+            | ErrorCode::PaneNotFound
+            | ErrorCode::RuntimeStale
+            | ErrorCode::TargetNotFound => (StatusCode::SERVICE_UNAVAILABLE, "pane_not_found"),
             ErrorCode::TmuxNotInstalled => (StatusCode::SERVICE_UNAVAILABLE, "tmux_not_installed"),
             ErrorCode::NotStored => (StatusCode::SERVICE_UNAVAILABLE, "not_stored"),
             ErrorCode::NoPaneId => (StatusCode::BAD_REQUEST, "no_pane_id"),

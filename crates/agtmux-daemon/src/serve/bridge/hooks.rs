@@ -3,10 +3,11 @@
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EventIn, HookAnswer, HookIn, ReceiptStatus};
 use agtmux_core::ids::AgentType;
+use agtmux_core::redact;
 use axum::Json;
 use axum::body::{Body, to_bytes};
-use axum::extract::{Path, State};
-use jiff::Timestamp;
+use axum::extract::State;
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -14,7 +15,7 @@ use uuid::Uuid;
 use crate::engine::agent_id;
 use crate::serve::Context;
 use crate::serve::ingest::read_event;
-use crate::serve::query::Refusal;
+use crate::serve::query::{InPath, Refusal};
 use crate::store::{Change, SeenAgent};
 
 const LARGEST_BODY: usize = 1 << 20;
@@ -35,10 +36,10 @@ const EVENTS: [(&str, &str); 8] = [
 /// Tells that something happened to an agent. Fields beyond those named are passed on to whoever reads its events.
 #[utoipa::path(post, path = "/hook/{event}", params(("event" = String, Path)), request_body = HookIn, responses(
     (status = 200, body = HookAnswer), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 413, body = ApiError), (status = 503, body = ApiError)))]
+    (status = 409, body = ApiError), (status = 413, body = ApiError), (status = 503, body = ApiError)))]
 pub(crate) async fn post_hook(
     State(context): State<Context>,
-    Path(event): Path<String>,
+    InPath(event): InPath,
     body: Body,
 ) -> Result<Json<HookAnswer>, Refusal> {
     let Some((_, event_type)) = EVENTS.iter().find(|(name, _)| *name == event) else {
@@ -46,22 +47,47 @@ pub(crate) async fn post_hook(
         let error = ApiError::new(ErrorCode::NotFound, "there is no such hook");
         return Err(error.with_hint(format!("one of {names}")).into());
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|_| {
-        let error = ApiError::new(ErrorCode::TooLarge, "a hook may bring 1 MiB at the most");
-        error.with_hint("leave out what is not needed")
-    })?;
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| unread(&error))?;
     let (hook, payload) = read(&bytes, event_type)?;
     let agent_type = AgentType::new(hook.agent_type.clone().unwrap_or_else(|| "claude".into()));
     let agent_id = agent_id(&agent_type, &hook.session_id);
-    see(&context, &hook, &agent_type, &agent_id).await?;
-    let Some(event) = located(&context, &hook, &agent_type, &agent_id, event_type, payload) else {
+    let event = located(&context, &hook, &agent_type, &agent_id, event_type, payload);
+    // All of it is read before any of it is kept.
+    let incoming = match &event {
+        Some(event) => Some(read_event(written(event).into()).await?),
         // An agent outside of tmux, or in a pane that no hook has named yet.
-        return Ok(Json(HookAnswer { status: "ok".into(), agent_id, bound: false, event_id: None }));
+        None => None,
     };
-    let bytes = serde_json::to_vec(&event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
-    let receipt = context.engine.event(read_event(bytes.into()).await?).await?;
-    let bound = receipt.status != ReceiptStatus::PendingBind;
-    Ok(Json(HookAnswer { status: "ok".into(), agent_id, bound, event_id: Some(receipt.event_id) }))
+    see(&context, &hook, &agent_type, &agent_id).await?;
+    let receipt = match incoming {
+        Some(incoming) => Some(context.engine.event(incoming).await?),
+        None => None,
+    };
+    follow(&context, &agent_id, event_type);
+    let bound = receipt.as_ref().is_some_and(|receipt| receipt.status != ReceiptStatus::PendingBind);
+    let event_id = receipt.map(|receipt| receipt.event_id);
+    Ok(Json(HookAnswer { status: "ok".into(), agent_id, bound, event_id }))
+}
+
+/// Whose session ends is followed no longer; the process may need a moment to end as well.
+fn follow(context: &Context, agent_id: &str, event_type: &str) {
+    match event_type {
+        "SessionEnd" => context.bridge.leave(agent_id),
+        "SessionStart" | "UserPromptSubmit" => context.bridge.come_back(agent_id),
+        _ => {}
+    }
+}
+
+fn written(event: &EventIn) -> Vec<u8> {
+    serde_json::to_vec(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"))
+}
+
+fn unread(error: &axum::Error) -> ApiError {
+    if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
+        let error = ApiError::new(ErrorCode::TooLarge, "a hook may bring 1 MiB at the most");
+        return error.with_hint("leave out what is not needed");
+    }
+    ApiError::new(ErrorCode::BadRequest, "the body did not arrive whole").with_hint("send it again")
 }
 
 fn read(bytes: &[u8], event_type: &str) -> Result<(HookIn, Value), ApiError> {
@@ -71,7 +97,10 @@ fn read(bytes: &[u8], event_type: &str) -> Result<(HookIn, Value), ApiError> {
     };
     let mut payload: Value =
         serde_json::from_slice(bytes).map_err(|error| bad(format!("the body is no JSON: {error}")))?;
-    let hook = HookIn::deserialize(&payload).map_err(|error| bad(format!("the body cannot be read: {error}")))?;
+    if !payload.is_object() {
+        return Err(bad("the body is not a JSON object".into()));
+    }
+    let mut hook = HookIn::deserialize(&payload).map_err(|error| bad(format!("the body cannot be read: {error}")))?;
     let words =
         [Some(&hook.session_id), hook.agent_type.as_ref(), hook.tmux_pane.as_ref(), hook.iterm_pane_id.as_ref()];
     if hook.session_id.is_empty() {
@@ -83,6 +112,10 @@ fn read(bytes: &[u8], event_type: &str) -> Result<(HookIn, Value), ApiError> {
     if let Some(fields) = payload.as_object_mut() {
         fields.insert("hook_event_name".into(), json!(event_type));
     }
+    // What becomes of the event is kept without its secrets as well: both have to mean the same session.
+    hook.session_id = redact::text(&hook.session_id).into_owned();
+    hook.agent_type = hook.agent_type.map(|kind| redact::text(&kind).into_owned());
+    hook.iterm_pane_id = hook.iterm_pane_id.map(|pane| redact::text(&pane).into_owned());
     Ok((hook, payload))
 }
 
@@ -94,7 +127,7 @@ async fn see(context: &Context, hook: &HookIn, agent_type: &AgentType, agent_id:
         session: hook.session_id.clone(),
         tmux_pane_id: hook.tmux_pane.clone(),
         iterm_pane_id: hook.iterm_pane_id.clone(),
-        at: Timestamp::now(),
+        at: context.actions.now(),
     };
     context.store.commit(vec![Change::SeeAgent(Box::new(seen))]).await.map_err(|error| {
         let error = ApiError::new(ErrorCode::NotStored, format!("it could not be stored: {error}"));
@@ -110,10 +143,10 @@ fn located(
     event_type: &str,
     payload: Value,
 ) -> Option<EventIn> {
-    let runtime_id = context.bridge.runtime_of(agent_id).filter(|_| hook.tmux_pane.is_none());
-    if runtime_id.is_none() && hook.tmux_pane.is_none() {
-        return None;
-    }
+    let runtime_id = match hook.tmux_pane {
+        Some(_) => None,
+        None => Some(only_runtime_of(context, agent_id)?),
+    };
     let socket = hook.tmux.as_deref().and_then(|tmux| tmux.split(',').next()).map(str::to_owned);
     Some(EventIn {
         runtime_id,
@@ -129,4 +162,10 @@ fn located(
         payload: Some(payload),
         ..EventIn::default()
     })
+}
+
+/// Of a session that is open twice nobody knows which one speaks.
+fn only_runtime_of(context: &Context, agent_id: &str) -> Option<String> {
+    let mut runtimes = context.bridge.runtimes_of(agent_id).into_iter();
+    runtimes.next().filter(|_| runtimes.next().is_none())
 }

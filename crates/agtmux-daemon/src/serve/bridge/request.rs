@@ -17,6 +17,9 @@ pub(super) async fn read(body: Body) -> Result<BridgeRespond, Fault> {
         to_bytes(body, LARGEST_BODY).await.map_err(|_| Fault::bad("missing_text", "the body is too large", hint))?;
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|_| Fault::bad("missing_text", "the body is no JSON", hint))?;
+    if !value.is_object() {
+        return Err(Fault::bad("missing_text", "the body is not a JSON object", hint));
+    }
     let is_bad = |field: &str, reads: fn(&Value) -> bool| value.get(field).is_some_and(|given| !reads(given));
     if is_bad("mode", |mode| BridgeMode::deserialize(mode).is_ok()) {
         return Err(Fault::bad("invalid_mode", "there is no such mode", "use text, select, other or multi_select"));

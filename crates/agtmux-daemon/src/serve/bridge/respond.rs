@@ -2,26 +2,30 @@
 
 use std::time::Duration;
 
-use agtmux_api::error::ErrorCode;
+use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     Answer, Availability, BridgeError, BridgeRespond, BridgeResponded, Guards, RespondAction, Verified,
 };
 use agtmux_core::state::State as AgentState;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
+use uuid::Uuid;
 
 use super::fault::Fault;
 use super::request;
 use crate::actions::Asker;
 use crate::bridge::{Actor, Intent, Turn, word};
 use crate::serve::Context;
+use crate::serve::query::{InPath, Refusal};
 use crate::store::agents;
 
 /// How long the answer's effect is waited for.
 const OBSERVED_WITHIN: Duration = Duration::from_secs(2);
+/// How long others are waited for who answer the same agent.
+const TURN_WITHIN: Duration = Duration::from_secs(20);
 
 /// Answers the dialog that an agent has open.
 #[utoipa::path(post, path = "/api/respond/{agent_id}", params(("agent_id" = String, Path)), request_body = BridgeRespond,
@@ -30,9 +34,10 @@ const OBSERVED_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) async fn post_respond(
     State(context): State<Context>,
     Extension(asker): Extension<Asker>,
-    Path(agent_id): Path<String>,
+    agent_id: Result<InPath, Refusal>,
     body: Body,
 ) -> Result<Json<BridgeResponded>, Fault> {
+    let InPath(agent_id) = agent_id.map_err(|_| no_such_agent())?;
     let request = request::read(body).await?;
     let answers = request::answers(&request)?;
     let runtime_id = runtime_of(&context, &agent_id).await?;
@@ -62,8 +67,11 @@ async fn respond(
     request: BridgeRespond,
     answers: Vec<Answer>,
 ) -> Result<Json<BridgeResponded>, Fault> {
+    let Ok(_turn) = timeout(TURN_WITHIN, context.bridge.answering(agent_id)).await else {
+        let busy = (ErrorCode::Precondition, "wrong_state");
+        return Err(Fault::new(StatusCode::CONFLICT, busy, "others are answering it", "look again, then try again"));
+    };
     let mut changes = context.bridge.ring().follow();
-    let said: Vec<String> = answers.iter().map(said).collect();
     let before = context.bridge.state_of(agent_id);
     let guards = Guards {
         r#ref: format!("runtime:{runtime_id}"),
@@ -72,16 +80,15 @@ async fn respond(
         client: Some("bridge".into()),
         ..Guards::default()
     };
-    let turn_id = context.bridge.expect_turn(agent_id);
-    let given = give(context, asker, guards, answers).await;
-    let Given { verified, latency_ms, asks_on } = given.map_err(|fault| {
-        context.bridge.forget_turn(agent_id, &turn_id);
-        fault.in_mode(request.mode)
-    })?;
-    let turn = Turn { agent_id, actor: Actor::User, intent: Intent::Answer, text: &said.join("\n") };
-    context.bridge.keep_turn(&turn_id, turn).await;
+    let turn_id = turn_id(agent_id, request.request_ref.as_deref());
+    context.bridge.expect_turn(agent_id, &turn_id);
+    let (given, fault) = give(context, asker, guards, answers).await;
+    let turn_id = keep(context, agent_id, turn_id, &given).await;
+    if let Some(fault) = fault {
+        return Err(fault.in_mode(request.mode));
+    }
     let deadline = Instant::now() + OBSERVED_WITHIN;
-    while !asks_on && context.bridge.state_of(agent_id) == before {
+    while !given.asks_on && !given.said.is_empty() && context.bridge.state_of(agent_id) == before {
         if timeout_at(deadline, changes.changed()).await.is_err() {
             break;
         }
@@ -90,11 +97,33 @@ async fn respond(
         status: "ok".into(),
         agent_id: agent_id.to_owned(),
         new_state: context.bridge.state_of(agent_id).and_then(word).map(str::to_owned),
-        latency_ms,
+        latency_ms: given.latency_ms,
         mode: request.mode,
-        verified,
+        verified: given.verified,
         turn_id,
     }))
+}
+
+/// A request that is sent again under its name is the same turn.
+fn turn_id(agent_id: &str, request_ref: Option<&str>) -> String {
+    let id = match request_ref {
+        Some(name) => Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("turn {agent_id} {name}").as_bytes()),
+        None => Uuid::now_v7(),
+    };
+    id.simple().to_string()
+}
+
+/// What was said is a turn, also where it was not all that was to be said. Gives the id of the turn.
+async fn keep(context: &Context, agent_id: &str, turn_id: String, given: &Given) -> String {
+    if given.said.is_empty() {
+        context.bridge.forget_turn(agent_id, &turn_id);
+        return turn_id;
+    }
+    // What was said before under this name is kept already.
+    let turn_id = if given.repeated == 0 { turn_id } else { self::turn_id(agent_id, None) };
+    let turn = Turn { agent_id, actor: Actor::User, intent: Intent::Answer, text: &given.said.join("\n") };
+    context.bridge.keep_turn(&turn_id, turn).await;
+    turn_id
 }
 
 /// What came of all answers.
@@ -103,6 +132,10 @@ struct Given {
     latency_ms: u64,
     /// It asks something else now.
     asks_on: bool,
+    /// The answers that it got just now, or may have got.
+    said: Vec<String>,
+    /// How many it had got before, by the same request.
+    repeated: usize,
 }
 
 fn said(answer: &Answer) -> String {
@@ -113,23 +146,34 @@ fn said(answer: &Answer) -> String {
 }
 
 /// One answer after the other. Each but the first is for the question that the one before it brought up, and for no other.
-async fn give(context: &Context, asker: Asker, mut guards: Guards, answers: Vec<Answer>) -> Result<Given, Fault> {
+async fn give(context: &Context, asker: Asker, mut guards: Guards, answers: Vec<Answer>) -> (Given, Option<Fault>) {
     let (count, request_ref) = (answers.len(), guards.request_ref.clone());
-    let mut given = Given { verified: Verified::Inconclusive, latency_ms: 0, asks_on: false };
+    let mut given =
+        Given { verified: Verified::Inconclusive, latency_ms: 0, asks_on: false, said: Vec::new(), repeated: 0 };
     for (n, answer) in answers.into_iter().enumerate() {
         if n > 0 {
             guards.request_ref = request_ref.as_ref().map(|name| format!("{name}/{}", n + 1));
         }
+        let words = said(&answer);
         let action = RespondAction { guards: guards.clone(), answer };
-        let done = context.actions.respond(action, asker.clone()).await;
-        let done = done.map_err(|error| Fault::from(error).after(n, count))?;
+        let done = match context.actions.respond(action, asker.clone()).await {
+            Ok(done) => done,
+            Err(error) => {
+                given.said.extend(Some(words).filter(|_| may_have_it(&error)));
+                return (given, Some(Fault::from(error).after(n, count)));
+            }
+        };
         given.latency_ms += done.latency_ms;
         given.verified = done.report.verified;
         if given.verified == Verified::Failed {
             let message = "the keys were pressed, and the dialog is still open";
             let failed = (ErrorCode::SendFailed, "send_failed");
             let hint = "agtmux view-output shows what came of it";
-            return Err(Fault::new(StatusCode::BAD_GATEWAY, failed, message, hint).after(n, count));
+            return (given, Some(Fault::new(StatusCode::BAD_GATEWAY, failed, message, hint).after(n, count)));
+        }
+        match done.repeated {
+            true => given.repeated += 1,
+            false => given.said.push(words),
         }
         guards.if_dialog = done.report.asks_now.map(|next| next.fingerprint);
         given.asks_on = guards.if_dialog.is_some();
@@ -137,10 +181,16 @@ async fn give(context: &Context, asker: Asker, mut guards: Guards, answers: Vec<
             let fewer = (ErrorCode::Precondition, "wrong_state");
             let hint = "send one answer for each question that it asks";
             let message = "it asks nothing more";
-            return Err(Fault::new(StatusCode::CONFLICT, fewer, message, hint).after(n + 1, count));
+            return (given, Some(Fault::new(StatusCode::CONFLICT, fewer, message, hint).after(n + 1, count)));
         }
     }
-    Ok(given)
+    (given, None)
+}
+
+/// It was typed, and nothing shows that the agent did not take it.
+fn may_have_it(error: &ApiError) -> bool {
+    let not_taken = [ErrorCode::SendFailed, ErrorCode::StateChanged, ErrorCode::Precondition, ErrorCode::BadRequest];
+    error.done_something && !not_taken.contains(&error.code)
 }
 
 /// The runtime in which the agent lives, or why there is none.
@@ -151,12 +201,7 @@ async fn runtime_of(context: &Context, agent_id: &str) -> Result<String, Fault> 
     let (path, id) = (context.store.path().to_owned(), agent_id.to_owned());
     let known = tokio::task::spawn_blocking(move || agents::pane_of(&path, &id)).await;
     match known.ok().and_then(Result::ok).flatten() {
-        None => Err(Fault::new(
-            StatusCode::NOT_FOUND,
-            (ErrorCode::RuntimeNotFound, "agent_not_found"),
-            "no such agent",
-            "GET /v1/panes names every agent_id",
-        )),
+        None => Err(no_such_agent()),
         Some(None) => {
             Err(Fault::bad("no_pane_id", "no tmux pane is known of this agent", "send tmux_pane with its hooks"))
         }
@@ -172,13 +217,19 @@ async fn runtime_of(context: &Context, agent_id: &str) -> Result<String, Fault> 
     }
 }
 
+fn no_such_agent() -> Fault {
+    let unknown = (ErrorCode::RuntimeNotFound, "agent_not_found");
+    Fault::new(StatusCode::NOT_FOUND, unknown, "no such agent", "GET /v1/panes names every agent_id")
+}
+
 /// Whether an agent can be answered.
 #[utoipa::path(get, path = "/api/respond/{agent_id}/availability", params(("agent_id" = String, Path)), responses(
     (status = 200, body = Availability), (status = 404, body = BridgeError)))]
 pub(crate) async fn get_availability(
     State(context): State<Context>,
-    Path(agent_id): Path<String>,
+    agent_id: Result<InPath, Refusal>,
 ) -> Result<Json<Availability>, Fault> {
+    let InPath(agent_id) = agent_id.map_err(|_| no_such_agent())?;
     let commander_available = match runtime_of(&context, &agent_id).await {
         Ok(runtime_id) => context.bridge.is_available(&runtime_id).await,
         Err(fault) if fault.is_not_found() => return Err(fault),

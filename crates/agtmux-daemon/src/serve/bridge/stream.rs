@@ -35,6 +35,7 @@ pub(crate) async fn get_stream(
 ) -> Result<Response, Refusal> {
     let kinds = kinds(wanted.types.as_deref())?;
     let last = sse::last_event(&headers, wanted.last_event_id)?;
+    context.bridge.is_followed();
     let position = last.unwrap_or_else(|| context.bridge.ring().last());
     let (latest, stopping) = (context.bridge.ring().follow(), context.stopping);
     let reader = Reader { bridge: context.bridge, kinds, agent_id: wanted.agent_id, position };
@@ -64,18 +65,25 @@ struct Reader {
 
 impl sse::Place for Reader {
     fn catch_up(&mut self) -> Bytes {
-        let ring = self.bridge.ring();
-        let Some(events) = ring.since(self.position) else {
-            self.position = ring.last();
-            let frame = format!("id: {}\nevent: resync\ndata: {{\"reason\":\"gap\"}}\n\n", self.position);
-            return Bytes::from(frame);
-        };
-        self.position = events.last().map_or(self.position, |event| event.id);
+        let bridge = self.bridge.clone();
         let mut out = BytesMut::new();
-        for event in events.iter().filter(|event| self.wants(event)) {
-            out.extend_from_slice(&event.frame);
+        while out.is_empty() {
+            let Some(events) = bridge.ring().since(self.position) else {
+                self.position = bridge.ring().last();
+                let frame = format!("id: {}\nevent: resync\ndata: {{\"reason\":\"gap\"}}\n\n", self.position);
+                return Bytes::from(frame);
+            };
+            let Some(last) = events.last() else { break };
+            self.position = last.id;
+            for event in events.iter().filter(|event| self.wants(event)) {
+                out.extend_from_slice(&event.frame);
+            }
         }
         out.freeze()
+    }
+
+    fn position(&self) -> Option<u64> {
+        Some(self.position)
     }
 }
 

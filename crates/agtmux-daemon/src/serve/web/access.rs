@@ -28,6 +28,8 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
+const MOST_COOKIES: usize = 16;
+
 pub(super) async fn check(
     State(door): State<Arc<Door>>,
     ConnectInfo(client): ConnectInfo<Client>,
@@ -50,18 +52,20 @@ pub(super) async fn check(
 }
 
 fn admitted(door: &Door, request: &Request) -> Result<(), ApiError> {
-    let text = |name: HeaderName| request.headers().get(name).map(|value| value.to_str().unwrap_or("not text"));
-    let host = text(header::HOST).unwrap_or_default();
+    let all =
+        |name: HeaderName| request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("not text"));
+    let host = all(header::HOST).next().unwrap_or_default();
     let asked = request.uri().authority().map_or(host, |authority| authority.as_str());
-    if !door.is_host(host) || !door.is_host(asked) || request.headers().get_all(header::HOST).iter().count() != 1 {
+    if !door.is_host(host) || !door.is_host(asked) || all(header::HOST).count() != 1 {
         return Err(forbidden("this is not a name of this server", "use the address that `agtmux web url` prints"));
     }
-    if text(header::ORIGIN).is_some_and(|origin| !door.is_origin(origin)) {
+    if all(header::ORIGIN).any(|origin| !door.is_origin(origin)) {
         return Err(forbidden("a page from elsewhere may not ask", "open the address that `agtmux web url` prints"));
     }
     let elsewhere = |site: &str| !matches!(site, "same-origin" | "none");
-    let enters = request.uri().path().starts_with("/login/");
-    if !enters && text(HeaderName::from_static("sec-fetch-site")).is_some_and(elsewhere) {
+    // Just the one path: whatever else begins like it is for those who are let in.
+    let enters = request.uri().path().strip_prefix("/login/").is_some_and(|code| !code.contains('/'));
+    if !enters && all(HeaderName::from_static("sec-fetch-site")).any(elsewhere) {
         return Err(forbidden("a page from elsewhere may not ask", "open the address that `agtmux web url` prints"));
     }
     if enters && request.method() == Method::GET {
@@ -79,8 +83,10 @@ fn admitted(door: &Door, request: &Request) -> Result<(), ApiError> {
 
 /// A form of a page elsewhere can send neither that header nor JSON.
 fn may_change(access: Access, request: &Request) -> Result<(), ApiError> {
-    let json = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let json = json.and_then(|kind| kind.split(';').next()).is_some_and(|kind| kind.trim() == "application/json");
+    let mut kinds = request.headers().get_all(header::CONTENT_TYPE).iter();
+    let kind = kinds.next().filter(|_| kinds.next().is_none()).and_then(|value| value.to_str().ok());
+    let kind = kind.and_then(|kind| kind.split(';').next());
+    let json = kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
     if !json || !request.headers().contains_key(WEB_HEADER) {
         return Err(forbidden(
             "what changes something has to be JSON and to say that it is meant",
@@ -99,9 +105,10 @@ fn access(door: &Door, request: &Request) -> Option<Access> {
         return door.by_token(given.strip_prefix("Bearer ")?.trim());
     }
     let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let ours = cookie_name(door);
-    door.by_session(pairs.find(|(name, _)| *name == ours)?.1)
+    // Another server of this machine may have set one of the same name: it must not hide the good one.
+    pairs.filter(|(name, _)| *name == ours).take(MOST_COOKIES).find_map(|(_, session)| door.by_session(session))
 }
 
 /// Which process it is that asks for something to be done: an agent may know the token as well.

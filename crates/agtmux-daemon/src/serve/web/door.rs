@@ -1,7 +1,7 @@
 //! Who is let in.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,12 +40,24 @@ impl Door {
     pub(super) fn new(address: SocketAddr, tokens: Tokens, more: &[String]) -> Self {
         let port = address.port();
         let ours = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("{host}:{port}"));
-        let hosts = ours.into_iter().chain([address.to_string()]).chain(more.iter().map(|host| host.to_lowercase()));
+        // 0.0.0.0 is every address of this machine and no name of it.
+        let named = Some(address.to_string()).filter(|_| !address.ip().is_unspecified());
+        let hosts = ours.into_iter().chain(named).chain(more.iter().map(|host| host.to_lowercase()));
         Self { address, tokens, hosts: hosts.collect(), open: Mutex::default() }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address that a browser of this machine uses.
+    pub(super) fn reached_at(&self) -> SocketAddr {
+        let ip = match self.address.ip() {
+            ip if !ip.is_unspecified() => ip,
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        SocketAddr::new(ip, self.address.port())
     }
 
     /// A name that a page elsewhere has made to lead here is not one of ours.
@@ -117,9 +129,23 @@ mod tests {
     use super::*;
 
     fn door() -> Door {
+        door_at("127.0.0.1:7777")
+    }
+
+    fn door_at(address: &str) -> Door {
         let dir = tempfile::tempdir().expect("a directory");
         let tokens = Tokens::in_dir(dir.path()).expect("made");
-        Door::new("127.0.0.1:7777".parse().expect("an address"), tokens, &["agents.example".into()])
+        Door::new(address.parse().expect("an address"), tokens, &["agents.example".into()])
+    }
+
+    #[test]
+    fn every_address_of_the_machine_is_no_name_of_it() {
+        for (address, reached_at) in [("0.0.0.0:7777", "127.0.0.1:7777"), ("[::]:7777", "[::1]:7777")] {
+            let door = door_at(address);
+            assert!(!door.is_host(address) && door.is_host(reached_at), "{address}");
+            assert_eq!(door.reached_at().to_string(), reached_at);
+        }
+        assert_eq!(door().reached_at(), door().address());
     }
 
     #[test]

@@ -5,16 +5,18 @@ use std::sync::Arc;
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{WebLink, WebLinkRequest};
-use axum::extract::{Path, State};
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use bytes::Bytes;
 
 use super::{Access, Door};
 use crate::actions::Asker;
 use crate::serve::Context;
-use crate::serve::query::Refusal;
+use crate::serve::query::{InPath, Refusal};
+
+const LARGEST_BODY: usize = 4096;
 
 /// Cookies know no ports: two servers of this machine must not take each other's for their own.
 pub(super) fn cookie_name(door: &Door) -> String {
@@ -27,26 +29,28 @@ pub(super) fn cookie_name(door: &Door) -> String {
 pub(crate) async fn post_link(
     State(context): State<Context>,
     Extension(asker): Extension<Asker>,
-    body: Bytes,
+    body: Body,
 ) -> Result<Json<WebLink>, Refusal> {
     if asker.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links are made on the machine itself");
         return Err(error.with_hint("agtmux web url").into());
     }
-    let request: WebLinkRequest = serde_json::from_slice(&body).map_err(|error| {
-        let error = ApiError::new(ErrorCode::BadRequest, format!("the body cannot be read: {error}"));
+    let bad = |why: String| {
+        let error = ApiError::new(ErrorCode::BadRequest, format!("the body cannot be read: {why}"));
         error.with_hint("send {\"read_only\": false}")
-    })?;
+    };
+    let body = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(error.to_string()))?;
+    let request: WebLinkRequest = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
     let Some(door) = &context.door else {
         let error = ApiError::new(ErrorCode::Precondition, "the daemon listens on no port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
     };
     let code = door.link(if request.read_only { Access::ReadOnly } else { Access::Full });
-    let url = format!("http://{}/login/{code}", door.address());
+    let url = format!("http://{}/login/{code}", door.reached_at());
     Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
 }
 
-pub(super) async fn enter(State(door): State<Arc<Door>>, Path(code): Path<String>) -> Response {
+pub(super) async fn enter(State(door): State<Arc<Door>>, InPath(code): InPath) -> Response {
     let Some(session) = door.redeem(&code) else {
         let error = ApiError::new(ErrorCode::Unauthorized, "this link was used, or is older than two minutes");
         return Refusal(error.with_hint("agtmux web url")).into_response();

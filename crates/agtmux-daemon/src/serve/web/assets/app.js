@@ -6,6 +6,8 @@ const agents = new Map();
 const order = ["waiting_approval", "waiting_input", "error", "running", "completed", "idle", "unknown"];
 const channel = new BroadcastChannel("agtmux");
 let connected = false;
+let refused = false;
+let listening = false;
 
 const key = (identity) => JSON.stringify([identity.target, identity.server, identity.pane_id]);
 
@@ -19,8 +21,8 @@ function take(message) {
     if (message.item.agent_type === null) agents.delete(key(message.item.identity));
     else agents.set(key(message.item.identity), message.item);
   }
-  if (message.type === "lost") connected = false;
-  else connected = true;
+  refused = message.type === "refused";
+  connected = !refused && message.type !== "lost";
   draw();
 }
 
@@ -58,13 +60,9 @@ function draw() {
   const waiting = items.filter((item) => item.needs_action).length;
   document.getElementById("summary").textContent = connected
     ? `${items.length} agents, ${waiting} waiting for you`
-    : "the daemon does not answer; trying again";
-}
-
-async function everything() {
-  const answer = await fetch("/v1/panes");
-  if (!answer.ok) throw new Error(String(answer.status));
-  return (await answer.json()).items;
+    : refused
+      ? "you are not let in any more; open the address that `agtmux web url` prints"
+      : "the daemon does not answer; trying again";
 }
 
 function tell(message) {
@@ -72,12 +70,16 @@ function tell(message) {
   channel.postMessage(message);
 }
 
+// Returns when the daemon refuses it. A connection that breaks is made again by the browser, from where it was.
 function listen() {
   const source = new EventSource("/v1/events");
-  source.onopen = async () => {
-    try { tell({ type: "all", items: await everything() }); } catch { tell({ type: "lost" }); }
+  let fresh = true;
+  listening = true;
+  source.onopen = () => {
+    // At first everything there is follows; later what has changed since, or a reset.
+    tell(fresh ? { type: "all", items: [] } : { type: "found" });
+    fresh = false;
   };
-  source.onerror = () => tell({ type: "lost" });
   const pass = (type) => (event) => {
     const { item } = JSON.parse(event.data);
     if (item) tell({ type, item });
@@ -85,18 +87,28 @@ function listen() {
   source.addEventListener("snapshot", pass("upsert"));
   source.addEventListener("upsert", pass("upsert"));
   source.addEventListener("remove", pass("remove"));
-  source.addEventListener("reset", async () => {
-    try { tell({ type: "all", items: await everything() }); } catch { tell({ type: "lost" }); }
+  source.addEventListener("reset", () => tell({ type: "all", items: [] }));
+  return new Promise((resolve) => {
+    source.onerror = () => {
+      if (source.readyState !== EventSource.CLOSED) return tell({ type: "lost" });
+      tell({ type: "refused" });
+      listening = false;
+      resolve();
+    };
   });
-  channel.addEventListener("message", (event) => {
-    if (event.data.type === "new") channel.postMessage({ type: "all", items: [...agents.values()] });
-  });
-  return new Promise(() => {});
+}
+
+async function listenInTurn() {
+  for (;;) {
+    await navigator.locks.request("agtmux-listener", listen);
+    await new Promise((again) => setTimeout(again, 3000));
+  }
 }
 
 channel.addEventListener("message", (event) => {
   if (event.data.type !== "new") take(event.data);
+  else if (listening && connected) channel.postMessage({ type: "all", items: [...agents.values()] });
 });
 channel.postMessage({ type: "new" });
-navigator.locks.request("agtmux-listener", listen);
+listenInTurn();
 setInterval(draw, 10000);

@@ -1,5 +1,7 @@
 //! Medians and their like.
 
+#![allow(dead_code, reason = "each benchmark needs another part of it")]
+
 use std::time::Duration;
 
 /// The value that this share of the samples does not exceed.
@@ -16,4 +18,12 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
 
 pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
+}
+
+/// The time that this percentage of all does not exceed.
+pub(crate) fn percentile_of(times: &[Duration], percent: usize) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+    sorted.get(at).copied().unwrap_or_default()
 }
