@@ -32,6 +32,9 @@ pub struct ExitRecord {
     pub signal: Option<i32>,
     /// Its terminal was taken away from it first.
     pub hung_up: bool,
+    /// The end could not be marked in the output: its reader will not come upon it.
+    #[serde(default)]
+    pub unmarked: bool,
 }
 
 /// What is known of the output.
@@ -39,7 +42,7 @@ pub struct ExitRecord {
 pub struct OutputStatus {
     pub bells: u64,
     pub bytes: u64,
-    /// Nothing has come for a moment, and the last line is not ended: it may ask for something.
+    /// Nothing has come for a moment, and the last line may ask for something.
     pub quiet: bool,
     /// Everything up to the end of the program has been read.
     pub ended: bool,
@@ -66,6 +69,15 @@ impl OutputStatus {
         let mut flag = || words.next().map(|word| word == "1");
         Some(Self { bells, bytes, quiet: flag()?, ended: flag()? })
     }
+}
+
+/// How far the reader of an output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    NotBegun,
+    GoesOn,
+    /// It has come to the end, or there is no reader any more.
+    Over,
 }
 
 fn checksum(bytes: &[u8]) -> u32 {
@@ -152,6 +164,23 @@ impl RunFiles {
         OutputStatus::of_line(&plain_itself(&self.output(), LARGEST).ok()?)
     }
 
+    /// Asks the status file itself: its writer holds it as long as it lives.
+    pub fn reading(&self) -> Reading {
+        if self.read_output().is_some_and(|status| status.ended) {
+            return Reading::Over;
+        }
+        match File::open(self.output()).map(|file| file.try_lock_shared()) {
+            Err(_) => Reading::NotBegun,
+            Ok(Ok(())) => Reading::Over,
+            Ok(Err(_)) => Reading::GoesOn,
+        }
+    }
+
+    /// How large the newest part of the log is: it changes as long as somebody reads.
+    pub fn log_size(&self) -> u64 {
+        fs::metadata(self.log()).map_or(0, |data| data.len())
+    }
+
     /// What nobody needs any more once the end is stored. The log stays.
     pub fn remove(&self) {
         for path in [&self.spec, &self.exit(), &self.output()] {
@@ -172,8 +201,15 @@ impl RunFiles {
 pub struct StatusFile(File);
 
 impl StatusFile {
+    /// Locked before anybody can see it, and until its writer ends in whichever way.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self(fresh(path)?))
+        let draft = draft_of(path);
+        let file = fresh(&draft)?;
+        file.lock()?;
+        let status = Self(file);
+        status.write(OutputStatus::default())?;
+        fs::rename(&draft, path)?;
+        Ok(status)
     }
 
     pub fn write(&self, status: OutputStatus) -> io::Result<()> {
@@ -247,12 +283,17 @@ fn fresh(path: &Path) -> io::Result<File> {
 
 /// There whole, or not at all.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".draft");
-    let mut file = fresh(Path::new(&draft))?;
+    let draft = draft_of(path);
+    let mut file = fresh(&draft)?;
     file.write_all(bytes)?;
     drop(file);
     fs::rename(&draft, path)
+}
+
+fn draft_of(path: &Path) -> PathBuf {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".draft");
+    draft.into()
 }
 
 /// What the one who watches over the program writes to its terminal after the program's last word. tmux shows nothing of it, and
@@ -287,7 +328,7 @@ mod tests {
         std::os::unix::fs::symlink(&other, files.output()).expect("linked");
         fifo(&files.log());
         assert!(read_log(&files.log(), 10).is_err(), "nobody waits for a fifo");
-        let exit = ExitRecord { code: Some(3), signal: None, hung_up: false };
+        let exit = ExitRecord { code: Some(3), signal: None, hung_up: false, unmarked: false };
         files.write_exit(&exit).expect("written");
         assert_eq!(files.read_exit(), Some(exit));
         StatusFile::create(&files.output()).and_then(|file| file.write(OutputStatus::default())).expect("written");
@@ -318,6 +359,24 @@ mod tests {
         assert!(RunFiles::of(&dir, "r2").read_spec().is_err());
         RunFiles::of(&dir, "r2").keep_spec(&spec).expect("written");
         assert!(RunFiles::of(&dir, "r2").read_kept_spec().is_err());
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn a_reader_that_ends_in_whichever_way_is_known_to_have() {
+        let dir = std::env::temp_dir().join(format!("agtmux-reading-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("made");
+        let files = RunFiles::of(&dir, "run");
+        assert_eq!(files.reading(), Reading::NotBegun);
+        let status = StatusFile::create(&files.output()).expect("made");
+        assert_eq!((files.reading(), files.read_output()), (Reading::GoesOn, Some(OutputStatus::default())));
+        status.write(OutputStatus { bytes: 5, ..OutputStatus::default() }).expect("written");
+        assert_eq!(files.reading(), Reading::GoesOn);
+        drop(status);
+        assert_eq!(files.reading(), Reading::Over, "killed in the middle of it");
+        let status = StatusFile::create(&files.output()).expect("made");
+        status.write(OutputStatus { ended: true, ..OutputStatus::default() }).expect("written");
+        assert_eq!(files.reading(), Reading::Over, "at its end, and still there");
         fs::remove_dir_all(&dir).expect("removed");
     }
 

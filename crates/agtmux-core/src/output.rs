@@ -83,6 +83,26 @@ pub fn lines(bytes: &[u8]) -> Vec<String> {
     page.lines
 }
 
+/// What moves the cursor nowhere but in its line, or not at all.
+const IN_LINE: &[u8] = b"mKhlncqt";
+
+/// The line at the end, as it would stand there: with a line feed, where it has ended. None where the cursor was moved about in it:
+/// then only a terminal knows where it is.
+pub fn last_line(bytes: &[u8]) -> Option<String> {
+    let open = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let start = open.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
+    let mut reader = Reader::default();
+    let moves = |byte: &u8| matches!(reader.read(*byte), Piece::Csi(last) if !IN_LINE.contains(&last));
+    if bytes[start..].iter().any(moves) {
+        return None;
+    }
+    let mut line = lines(&open[start..]).pop().unwrap_or_default();
+    if open.len() < bytes.len() {
+        line.push('\n');
+    }
+    Some(line)
+}
+
 #[derive(Default)]
 struct Page {
     lines: Vec<String>,
@@ -169,6 +189,18 @@ mod tests {
         assert_eq!(lines("grün \u{1f600}\n".as_bytes()), ["grün \u{1f600}"]);
         assert_eq!(lines(b"\x1b]0;t\x07x\x1bPjunk\x1b\\y\n"), ["xy"]);
         assert_eq!(lines(b""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_last_line_is_known_unless_the_cursor_was_moved() {
+        let line = |bytes: &[u8]| last_line(bytes);
+        assert_eq!(line(b"a\r\n\x1b[1mGo on? [y/N]\x1b[0m ").as_deref(), Some("Go on? [y/N]"));
+        assert_eq!(line(b"a\r\nPress Enter\r\n").as_deref(), Some("Press Enter\n"));
+        assert_eq!(line(b"Press Enter\r\n\r\n").as_deref(), Some("\n"));
+        assert_eq!(line(b"10 %\rName:\x1b[K\x1b[?2004h").as_deref(), Some("Name:"));
+        assert_eq!(line(b"\x1b[2J\x1b[H? Name\r\n  one\r\n  two\x1b[2A"), None);
+        assert_eq!(line(b"\x1b[H\r\nName:").as_deref(), Some("Name:"), "what moved before it does not matter");
+        assert_eq!(line(b"").as_deref(), Some(""));
     }
 
     #[test]

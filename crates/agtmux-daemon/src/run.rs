@@ -135,8 +135,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     };
     let targets = Targets::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
     let actions = Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock);
-    let tasks =
-        Tasks::start(handle.clone(), discovery.clone(), actions.clone(), store.clone(), clock, &paths, known_tasks);
+    let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths, known_tasks);
     let port = match listen {
         Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
         None => None,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::wire::{EventKind, Item, Scope, WatchEvent};
+use agtmux_api::wire::{EventKind, Item, Scope, TaskNews, WatchEvent};
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -64,9 +64,20 @@ impl Shared {
     }
 
     /// Changes the view and publishes what that shifted, as one step for every reader.
-    /// Numbers up to `after` are taken by the transitions that led to it.
-    pub(crate) fn publish(&self, now: Timestamp, after: u64, change: impl FnOnce(&mut View) -> Vec<Shift>) -> u64 {
+    /// Numbers up to `after` are taken by the transitions that led to it, and by what happened to tasks.
+    pub(crate) fn publish(
+        &self,
+        now: Timestamp,
+        after: u64,
+        happened: Vec<TaskNews>,
+        change: impl FnOnce(&mut View) -> Vec<Shift>,
+    ) -> u64 {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        for news in happened {
+            let event = task_event(news);
+            let frame = frame(&event, true);
+            inner.keep(Published { event, frame });
+        }
         inner.seq = inner.seq.max(after);
         let shifts = change(&mut inner.view);
         if shifts.len() > MOST_AT_ONCE {
@@ -134,7 +145,20 @@ pub(crate) fn scope_of(item: &Item) -> Scope {
 }
 
 pub(crate) fn event(seq: u64, at: Timestamp, kind: EventKind, item: Item) -> WatchEvent {
-    WatchEvent { schema_version: SCHEMA_VERSION, seq, at, kind, scope: scope_of(&item), item: Some(item) }
+    WatchEvent { schema_version: SCHEMA_VERSION, seq, at, kind, scope: scope_of(&item), item: Some(item), task: None }
+}
+
+/// It has its number already, and was stored under it.
+fn task_event(news: TaskNews) -> WatchEvent {
+    WatchEvent {
+        schema_version: SCHEMA_VERSION,
+        seq: news.event.seq,
+        at: news.event.at,
+        kind: EventKind::Task,
+        scope: Scope::Panes,
+        item: None,
+        task: Some(Box::new(news)),
+    }
 }
 
 /// One server-sent event. Only an event after which nothing is missing carries an id to go on from.
@@ -175,12 +199,12 @@ mod tests {
     #[test]
     fn a_reader_starts_over_after_more_than_it_is_worth_to_keep() {
         let shared = Shared::new(View::default(), 0);
-        let first = shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(3));
+        let first = shared.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| shifts(3));
         assert_eq!(told_since(&shared, 0), Some(3));
-        let second = shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(MOST_AT_ONCE + 1));
+        let second = shared.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| shifts(MOST_AT_ONCE + 1));
         assert_eq!((told_since(&shared, 0), told_since(&shared, first)), (None, None));
         assert_eq!(told_since(&shared, second), Some(0), "one that has read everything has");
-        shared.publish(Timestamp::UNIX_EPOCH, 0, |_| shifts(2));
+        shared.publish(Timestamp::UNIX_EPOCH, 0, Vec::new(), |_| shifts(2));
         assert_eq!(told_since(&shared, second), Some(2));
     }
 
@@ -192,6 +216,7 @@ mod tests {
             kind: EventKind::Upsert,
             scope: Scope::Panes,
             item: None,
+            task: None,
         };
         Published { event, frame: Bytes::from(vec![b' '; bytes]) }
     }

@@ -338,3 +338,63 @@ fn what_waits_for_the_program_when_the_daemon_is_killed_is_told_by_the_next_one(
     let expected = [("t", "started"), ("t", "exited"), ("u", "started"), ("u", "exited")];
     assert_eq!(kinds, expected.map(|(task, kind)| (json!(task), json!(kind))));
 }
+
+#[test]
+fn a_session_is_named_by_the_option_then_by_pi_then_by_us() {
+    let world = world();
+    let session = |options: &[&str], pi: Option<&str>| {
+        let mut list = command(&world, &[&["list", "--json"], options].concat());
+        list.env_remove("PI_TMUX_SESSION");
+        if let Some(pi) = pi {
+            list.env("PI_TMUX_SESSION", pi);
+        }
+        run(&mut list).json()["session_name"].clone()
+    };
+    assert_eq!(session(&[], None), SESSION);
+    assert_eq!(session(&[], Some("")), SESSION, "an empty one is none");
+    assert_eq!(session(&[], Some("pi-x-2")), "pi-x-2");
+    assert_eq!(session(&["--session", "pi-y-3"], Some("pi-x-2")), "pi-y-3");
+}
+
+#[test]
+fn a_command_needs_no_dashes_before_it() {
+    let world = world();
+    let done = task(&world, &["run", "--json", "t", "echo one; exit 5"]).json();
+    assert_eq!(wait_for_event(&world, &done, "exited")["exit_code"], 5);
+    let words = task(&world, &["run", "--json", "u", "echo", "a  b"]).json();
+    assert_eq!(wait_for_event(&world, &words, "exited")["recent_output"], json!(["a  b"]));
+}
+
+#[test]
+fn a_task_does_not_inherit_the_session_that_started_it() {
+    let world = world();
+    let shell = "echo [$PI_SESSION_ID] [$PI_SESSION_FILE] $PI_TMUX_SESSION $PI_OTHER";
+    let mut start = command(&world, &["run", "--json", "t", "--", shell]);
+    // The first task starts the tmux server, which then has all of this.
+    let stale =
+        [("PI_SESSION_ID", "old"), ("PI_SESSION_FILE", "/old"), ("PI_TMUX_SESSION", SESSION), ("PI_OTHER", "kept")];
+    let done = run(start.envs(stale)).json();
+    assert_eq!(wait_for_event(&world, &done, "exited")["recent_output"], json!([format!("[] [] {SESSION} kept")]));
+}
+
+#[test]
+fn events_are_those_of_the_session_unless_all_are_asked_for() {
+    let world = world();
+    let mine = launch(&world, "mine", "exit 0");
+    let other =
+        run(command(&world, &["run", "--json", "other", "--", "exit 0"]).env("AGTMUX_SESSION", "pi-proj-2")).json();
+    wait_for_event(&world, &mine, "exited");
+    wait_for_event(&world, &other, "exited");
+    let of = |args: &[&str]| {
+        let answer = task(&world, &[&["events", "--json", "--after", "0"], args].concat()).json();
+        let mut tasks: Vec<Value> = items(&answer).iter().map(|event| event["task"].clone()).collect();
+        tasks.sort_by_key(Value::to_string);
+        tasks.dedup();
+        tasks
+    };
+    assert_eq!(of(&[]), ["mine"]);
+    assert_eq!(of(&["--session", "pi-proj-2"]), ["other"]);
+    assert_eq!(of(&["--all"]), ["mine", "other"]);
+    let newest = task(&world, &["events", "--limit", "1"]).text();
+    assert!(newest.trim_end().ends_with("tmux task @0 (mine) exited with code 0"), "{newest}");
+}

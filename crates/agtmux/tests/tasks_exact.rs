@@ -17,20 +17,21 @@ use tasks::{command, events, launch, task, told, wait_for_event};
 const AT_A_TIME: usize = 20;
 const SIGNALS: [&str; 5] = ["KILL", "TERM", "HUP", "INT", "SEGV"];
 
-/// What the task of this number does, and how it ends: a code, or the name of a signal.
-fn plan(n: usize) -> (String, Value) {
+/// What the task of this number does, of so many, and how it ends: a code, or the name of a signal.
+fn plan(n: usize, count: usize) -> (String, Value) {
     let pause = format!("sleep 0.0{:02}", n * 7 % 51);
     let pause = if n.is_multiple_of(3) { "true".to_owned() } else { pause };
     if n % 20 == 7 {
         let signal = SIGNALS[n / 20 % SIGNALS.len()];
         return (format!("{pause}; kill -{signal} $$"), json!(format!("SIG{signal}")));
     }
-    let code = n % 256;
+    // From 0 to 255 whatever their number.
+    let code = if count < 256 { n * 255 / (count - 1) } else { n % 256 };
     (format!("{pause}; exit {code}"), json!(code))
 }
 
-fn one(world: &World, worker: usize, n: usize) -> (Value, Value) {
-    let (shell, end) = plan(n);
+fn one(world: &World, worker: usize, n: usize, count: usize) -> (Value, Value) {
+    let (shell, end) = plan(n, count);
     let name = format!("slot{worker}");
     let done = run(&mut command(world, &["run", "--json", "--wait", "60s", &name, "--", &shell]));
     let told: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{shell}: {done:?}"));
@@ -48,13 +49,17 @@ fn each_of_many_short_tasks_is_told_to_start_and_to_end_as_it_did() {
         let workers = (0..AT_A_TIME).map(|worker| {
             scope.spawn(move || {
                 let mine = (worker..count).step_by(AT_A_TIME);
-                mine.map(|n| one(world, worker, n)).collect::<Vec<_>>()
+                mine.map(|n| one(world, worker, n, count)).collect::<Vec<_>>()
             })
         });
         let workers: Vec<_> = workers.collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("a worker ends")).collect()
     });
     assert_eq!(runs.len(), count);
+    let codes: Vec<u64> = runs.iter().filter_map(|(_, end)| end.as_u64()).collect();
+    assert_eq!((codes.iter().min(), codes.iter().max()), (Some(&0), Some(&255)));
+    assert!(codes.iter().filter(|code| **code > 127).count() * 3 > count, "the upper half as well: {codes:?}");
+    assert_eq!((count - codes.len()) * 20, count, "one of twenty by a signal");
     let mut by_run: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for event in events(&world) {
         by_run.entry(event["run_id"].as_str().unwrap_or_default().to_owned()).or_default().push(event);

@@ -1,3 +1,4 @@
+use agtmux_core::task::TaskEvent;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,20 @@ pub struct WatchEvent {
     #[serde(rename = "type")]
     pub kind: EventKind,
     pub scope: Scope,
-    /// Null for `reset`.
+    /// Null for `reset` and for `task`.
     pub item: Option<Item>,
+    /// Only of a `task`: what happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<TaskNews>>,
+}
+
+/// What happened to a task, and on which server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct TaskNews {
+    pub target: String,
+    pub server: String,
+    #[serde(flatten)]
+    pub event: TaskEvent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -32,6 +45,8 @@ pub enum EventKind {
     Remove,
     /// Forget everything: a snapshot follows.
     Reset,
+    /// Something happened to a managed task. Its number is the one that `/v1/tasks/events` gives it.
+    Task,
 }
 
 impl EventKind {
@@ -41,6 +56,7 @@ impl EventKind {
             Self::Upsert => "upsert",
             Self::Remove => "remove",
             Self::Reset => "reset",
+            Self::Task => "task",
         }
     }
 }

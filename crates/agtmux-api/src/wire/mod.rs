@@ -27,7 +27,7 @@ pub use bridge::{
     Availability, BridgeAnswers, BridgeChoice, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer,
     HookIn,
 };
-pub use event::{EventKind, Item, WatchEvent};
+pub use event::{EventKind, Item, TaskNews, WatchEvent};
 pub use explain::{Candidate, Explanation, History, PastEvent, PastEvents, PastState};
 pub use health::{Component, Health, ServerHealth, StoreHealth};
 pub use ingest::{EventIn, Receipt, ReceiptStatus};

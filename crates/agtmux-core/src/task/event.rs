@@ -8,6 +8,7 @@ use super::exit::Signal;
 use super::run::RunId;
 use super::session::TaskSession;
 use crate::ids::{PaneId, WindowId};
+use crate::state::State;
 use crate::words::wire_words;
 
 wire_words!(
@@ -64,4 +65,17 @@ pub struct TaskEvent {
     pub seq: u64,
     #[cfg_attr(feature = "schema", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
+}
+
+impl TaskEvent {
+    /// The state in which it leaves the task. None where there is no task any more.
+    pub fn state(&self) -> Option<State> {
+        match self.kind {
+            TaskEventKind::Started | TaskEventKind::Notify => Some(State::Running),
+            TaskEventKind::Input => Some(State::WaitingInput),
+            TaskEventKind::Exited if self.exit_code == Some(0) => Some(State::Completed),
+            TaskEventKind::Exited => Some(State::Error),
+            TaskEventKind::Disappeared => None,
+        }
+    }
 }

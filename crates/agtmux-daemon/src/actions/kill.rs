@@ -63,10 +63,11 @@ async fn kill(scene: &Scene<'_>, signal: KillSignal) -> Result<KillReport, Failu
 /// The agent and those of its group that live in the pane. Each is held before it is looked at, so that none of them can be
 /// another process of the same number when it is struck.
 async fn strike(scene: &Scene<'_>, signal: KillSignal) -> Result<Vec<u32>, Failure> {
-    let agent = scene.agent()?.runtime.process;
+    let living = scene.agent()?;
+    let (agent, is_task) = (living.runtime.process, living.runtime.agent_type.is_task());
     let tree = scene.processes.try_tree(scene.located.pane.pid).await.map_err(|untold| scene.unseen(&untold))?;
     let tree = tree.map(|tree| tree.processes).unwrap_or_default();
-    let Some(company) = company(&tree, agent) else {
+    let Some(company) = (if is_task { charges(&tree, agent) } else { company(&tree, agent) }) else {
         return Err(Failure::refused(guards::stale("the agent's process is not in its pane any more".into())));
     };
     let mut struck = Vec::new();
@@ -103,6 +104,13 @@ fn company(tree: &[Process], agent: ProcessRef) -> Option<Vec<&Process>> {
     Some(tree.iter().filter(|process| process.pgrp == leader.pgrp && !process.zombie).collect())
 }
 
+/// All that runs below the one who watches over a task, and not that one: it stays to write down how they ended.
+fn charges(tree: &[Process], keeper: ProcessRef) -> Option<Vec<&Process>> {
+    let is_keeper = |process: &&Process| (process.pid, process.start) == (keeper.pid, keeper.start);
+    tree.iter().find(is_keeper)?;
+    Some(tree.iter().filter(|process| !is_keeper(process) && !process.zombie).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +127,14 @@ mod tests {
         let tree: Vec<Process> = tree.into_iter().chain(others).collect();
         let company = company(&tree, ProcessRef { pid: 20, start: 2 }).expect("it is there");
         assert_eq!(company.iter().map(|process| process.pid).collect::<Vec<_>>(), [20, 21]);
+    }
+
+    #[test]
+    fn of_a_task_all_are_struck_but_the_one_who_watches_over_it() {
+        let tree = [process(10, 10, 1, false), process(20, 10, 2, false), process(21, 21, 3, false)];
+        let struck = charges(&tree, ProcessRef { pid: 10, start: 1 }).expect("it is there");
+        assert_eq!(struck.iter().map(|process| process.pid).collect::<Vec<_>>(), [20, 21]);
+        assert_eq!(charges(&tree, ProcessRef { pid: 10, start: 2 }), None);
     }
 
     #[test]

@@ -38,6 +38,7 @@ use crate::observe::{Lookout, Seen};
 use crate::recorder::Recorder;
 use crate::shared::Shared;
 use crate::store::{Change, Remembered, Store, StoreError};
+use crate::view::View;
 use adapters::Memories;
 pub(crate) use adapters::{Filed, FiledEntry, agent_id};
 pub(crate) use collect::Collecting;
@@ -475,7 +476,10 @@ impl Engine {
         self.stepped_at = step.now;
         let stored = self.commit(&mut step).await;
         if !step.delta.is_empty() || step.seq > self.shared.read().seq() {
-            self.shared.publish(step.now, step.seq, |view| view.follow(&self.fleet, &self.states, &step.delta));
+            // Of tasks nothing is told that is not stored: it will be told again, with another number.
+            let happened = if stored.is_ok() { step.task_news() } else { Vec::new() };
+            let follow = |view: &mut View| view.follow(&self.fleet, &self.states, &step.delta);
+            self.shared.publish(step.now, step.seq, happened, follow);
         }
         self.tell_collectors(&step);
         step.answer(stored);

@@ -1,18 +1,21 @@
 //! What one batch of inputs brings about, before it is written and told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::Receipt;
+use agtmux_api::wire::{Receipt, TaskNews};
 use agtmux_core::engine::{Input, Transition};
 use agtmux_core::evidence::Source;
 use agtmux_core::fleet::{Delta, Fleet, PaneKey};
+use agtmux_core::ids::TargetName;
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::task::TaskEvent;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::tasks::TasksTold;
+use crate::observe::server_name;
 use crate::store::{Change, Logged, StoreError};
 
 /// What became of an event.
@@ -37,7 +40,11 @@ pub(super) struct Step {
 }
 
 /// Events that have their numbers, and whoever waits for them to be stored.
-type Happened = (oneshot::Sender<Option<Vec<TaskEvent>>>, Vec<TaskEvent>);
+pub(super) struct Happened {
+    reply: oneshot::Sender<Option<Vec<TaskEvent>>>,
+    server: String,
+    events: Vec<TaskEvent>,
+}
 
 impl Step {
     pub(super) fn new(now: Timestamp, seq: u64) -> Self {
@@ -106,7 +113,18 @@ impl Step {
             let event = Box::new(event.clone());
             self.changes.push(Change::PutTaskEvent { socket: socket.clone(), event });
         }
-        self.happened.push((reply, events));
+        let server = server_name(Path::new(&socket)).to_string();
+        self.happened.push(Happened { reply, server, events });
+    }
+
+    /// What happened to tasks, as everybody who watches is told of it.
+    pub(super) fn task_news(&self) -> Vec<TaskNews> {
+        let news = |happened: &Happened, event: &TaskEvent| TaskNews {
+            target: TargetName::LOCAL.into(),
+            server: happened.server.clone(),
+            event: event.clone(),
+        };
+        self.happened.iter().flat_map(|it| it.events.iter().map(move |event| news(it, event))).collect()
     }
 
     /// The body of an event that came in this step.
@@ -145,7 +163,7 @@ impl Step {
             };
             let _ = reply.send(outcome);
         }
-        for (reply, events) in self.happened {
+        for Happened { reply, events, .. } in self.happened {
             let _ = reply.send(stored.is_ok().then_some(events));
         }
         for done in self.settled {

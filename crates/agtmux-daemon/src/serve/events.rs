@@ -68,6 +68,7 @@ impl Reader {
                 kind: EventKind::Reset,
                 scope: self.scope,
                 item: None,
+                task: None,
             };
             out.extend_from_slice(&frame(&event, false));
         }
@@ -93,6 +94,13 @@ impl Reader {
     fn pass_on(&mut self, events: &[Arc<Published>]) -> Bytes {
         let mut out = BytesMut::new();
         for published in events {
+            if let Some(news) = &published.event.task {
+                // What happened to a task happened to whoever lives in its pane.
+                if self.scope == Scope::Panes && self.filter.accepts_task(news) {
+                    out.extend_from_slice(&published.frame);
+                }
+                continue;
+            }
             let Some(item) = published.event.item.as_ref().filter(|item| scope_of(item) == self.scope) else {
                 continue;
             };

@@ -1,15 +1,17 @@
 //! `/v1/tasks…`: background work, and what happened to it.
 
 use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
     ActionOutcome, SendReport, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList,
-    TaskLogs, TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop,
-    TaskTold,
+    TaskLogs, TaskLogsQuery, TaskNews, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport,
+    TaskStop, TaskTold,
 };
-use agtmux_core::task::TaskEvent;
+use agtmux_core::task::{RunId, TaskEvent};
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -23,12 +25,15 @@ use tokio::sync::watch;
 use super::Context;
 use super::query::{Asked, Refusal};
 use crate::actions::Asker;
+use crate::observe::server_name;
+use crate::shared::{Shared, Since};
 use crate::tasks::Tasks;
 
 const LARGEST_BODY: usize = 5 << 20;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Whoever waits for one run hears at once when something is told of it; that nothing will be any more is looked for.
 const HEARTBEAT_OF_ONE_RUN: Duration = Duration::from_secs(1);
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 type Answer<T> = Result<Json<T>, Refusal>;
 
@@ -194,8 +199,16 @@ pub(super) async fn follow_task_events(
         Some(after) => Some(after),
         None => Some(context.tasks.events(TaskEventsQuery { limit: Some(1), ..Default::default() }).await?.seq),
     };
-    let (tasks, stopping) = (context.tasks.clone(), context.stopping.clone());
-    let reader = Reader { tasks, latest, stopping, query, is_over: false };
+    let reader = Reader {
+        tasks: context.tasks.clone(),
+        shared: context.shared.clone(),
+        latest,
+        stopping: context.stopping.clone(),
+        query,
+        caught_up: false,
+        begun: false,
+        is_over: false,
+    };
     let chunks = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -209,14 +222,19 @@ pub(super) async fn follow_task_events(
 
 struct Reader {
     tasks: Tasks,
+    shared: Arc<Shared>,
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
+    /// After which event it goes on is in it.
     query: TaskEventsQuery,
+    /// It has everything that was stored when it came: the rest it hears of with everybody else.
+    caught_up: bool,
+    begun: bool,
     is_over: bool,
 }
 
 impl Reader {
-    /// What has come since the last time; a comment where nothing has for long.
+    /// What has come since the last time; a comment at the start, and where nothing has come for long.
     async fn next(&mut self) -> Option<Bytes> {
         let pause = if self.query.run_id.is_some() { HEARTBEAT_OF_ONE_RUN } else { HEARTBEAT };
         loop {
@@ -224,15 +242,18 @@ impl Reader {
                 return None;
             }
             self.latest.borrow_and_update();
-            // Before it is read what was told of it: that was stored before it was over.
+            // Before it is read what was told of it: that was stored before it was over, and may be published later.
             let over = match self.query.run_id.clone() {
                 Some(run) if self.tasks.is_over(&run).await => Some(run),
                 _ => None,
             };
-            let events = self.tasks.events(self.query.clone()).await.ok()?.items;
-            if let Some(last) = events.last() {
-                self.query.after = Some(last.seq);
-                return Some(events.iter().map(frame).collect::<String>().into());
+            self.caught_up &= over.is_none();
+            let news = self.news().await?;
+            if !news.is_empty() {
+                return Some(news.into());
+            }
+            if self.caught_up && !std::mem::replace(&mut self.begun, true) {
+                return Some(COMMENT);
             }
             if let Some(over) = over {
                 self.is_over = true;
@@ -241,10 +262,40 @@ impl Reader {
             tokio::select! {
                 changed = self.latest.changed() => if changed.is_err() { return None },
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(pause) => return Some(Bytes::from_static(b": \n\n")),
+                () = tokio::time::sleep(pause) => return Some(COMMENT),
             }
         }
     }
+
+    /// Of what is kept for those who keep up. Whoever has just come, or is too far behind, reads what is stored first.
+    async fn news(&mut self) -> Option<String> {
+        let after = self.query.after.unwrap_or(0);
+        let (seq, kept) = {
+            let inner = self.shared.read();
+            (inner.seq(), Some(inner.since(after)).filter(|_| self.caught_up))
+        };
+        if let Some(Since::Events(events)) = kept {
+            self.query.after = Some(seq);
+            let news = events.iter().filter_map(|published| published.event.task.as_deref());
+            return Some(news.filter(|news| wants(&self.query, news)).map(|news| frame(&news.event)).collect());
+        }
+        let stored = self.tasks.events(self.query.clone()).await.ok()?.items;
+        // What has a number up to this one was stored before it was published.
+        self.caught_up = stored.is_empty();
+        self.query.after = Some(stored.last().map_or(seq.max(after), |last| last.seq));
+        Some(stored.iter().map(frame).collect())
+    }
+}
+
+/// The same that the store would give.
+fn wants(query: &TaskEventsQuery, news: &TaskNews) -> bool {
+    let is = |wanted: &Option<String>, found: Option<&str>| wanted.is_none() || wanted.as_deref() == found;
+    let socket = query.socket.as_ref().map(|socket| server_name(Path::new(socket)).to_string());
+    let event = &news.event;
+    is(&query.session, Some(event.session.as_str()))
+        && is(&socket, Some(&news.server))
+        && is(&query.task, Some(&event.task))
+        && is(&query.run_id, event.run_id.as_ref().map(RunId::as_str))
 }
 
 fn frame(event: &TaskEvent) -> String {

@@ -10,7 +10,7 @@ mod open;
 mod rows;
 pub(crate) mod schema;
 pub(crate) mod targets;
-pub(crate) mod tasks;
+mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +33,7 @@ pub(crate) use events::EventRow;
 pub(crate) use log::Logged;
 pub use open::StoreError;
 pub(crate) use rows::{Change, PaneRecord};
-pub(crate) use tasks::{MachineRow, RunRow};
+pub(crate) use tasks::{MachineRow, RunRow, TaskArchive};
 
 /// The way to the writer thread. It ends when the last handle is dropped and everything is written.
 #[derive(Debug)]

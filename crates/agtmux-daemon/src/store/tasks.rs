@@ -1,6 +1,7 @@
 //! Tasks that run, what was told of them, and what has to be remembered to tell each thing once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use agtmux_api::wire::TaskEventsQuery;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
@@ -122,19 +123,48 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// The number of the last event.
-pub(crate) fn last_seq(path: &Path) -> rusqlite::Result<u64> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let last: Option<i64> = connection.query_row("SELECT max(seq) FROM task_events", [], |row| row.get(0))?;
-    Ok(last.unwrap_or(0).cast_unsigned())
+/// How many events are read at once at the most.
+const MOST: u32 = 1000;
+
+/// What was told of tasks, for whoever asks: all of them share one connection.
+#[derive(Debug)]
+pub(crate) struct TaskArchive {
+    path: PathBuf,
+    connection: Mutex<Option<Connection>>,
 }
 
-/// How many events are read at once at the most.
-pub(crate) const MOST: u32 = 1000;
+impl TaskArchive {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), connection: Mutex::default() }
+    }
 
-/// The events that are asked for, the newest last: the first ones after `after`, or else the newest ones.
-pub(crate) fn events(path: &Path, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    /// The number of the last event.
+    pub(crate) fn last_seq(&self) -> rusqlite::Result<u64> {
+        self.read(|connection| {
+            let last: Option<i64> = connection.query_row("SELECT max(seq) FROM task_events", [], |row| row.get(0))?;
+            Ok(last.unwrap_or(0).cast_unsigned())
+        })
+    }
+
+    /// The events that are asked for, the newest last: the first ones after `after`, or else the newest ones.
+    pub(crate) fn events(&self, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
+        self.read(|connection| events(connection, query))
+    }
+
+    /// A connection that has failed is not used again.
+    fn read<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        let mut kept = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let connection = match kept.take() {
+            Some(connection) => connection,
+            None => Connection::open_with_flags(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+        };
+        let answer = ask(&connection)?;
+        *kept = Some(connection);
+        Ok(answer)
+    }
+}
+
+fn events(connection: &Connection, query: &TaskEventsQuery) -> rusqlite::Result<Vec<TaskEvent>> {
     let order = if query.after.is_some() { "ASC" } else { "DESC" };
     let sql = format!(
         "SELECT document FROM task_events
@@ -142,7 +172,7 @@ pub(crate) fn events(path: &Path, query: &TaskEventsQuery) -> rusqlite::Result<V
                AND (?5 IS NULL OR run_id = ?5)
          ORDER BY seq {order} LIMIT ?6"
     );
-    let mut statement = connection.prepare(&sql)?;
+    let mut statement = connection.prepare_cached(&sql)?;
     let most = query.limit.unwrap_or(MOST).min(MOST);
     let after = query.after.unwrap_or(0).min(i64::MAX.unsigned_abs()).cast_signed();
     let of = params![after, query.session, query.socket, query.task, query.run_id, most];

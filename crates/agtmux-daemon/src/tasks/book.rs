@@ -36,19 +36,29 @@ pub(super) struct Session {
 pub(super) struct Run {
     pub(super) row: RunRow,
     pub(super) files: RunFiles,
+    /// How many bells were told and stored.
     pub(super) bells: u64,
-    pub(super) quiet: bool,
-    /// When its end was first seen, which waits for the reader of its output.
-    pub(super) ended_at: Option<Instant>,
+    /// How much it had written when it fell silent at what may be a prompt.
+    pub(super) quiet: Option<u64>,
+    /// It has ended, and that is not told before its output is read.
+    pub(super) unread: Option<Unread>,
     /// When it is looked at once more, because it may have been answered.
     pub(super) again_at: Option<Instant>,
     pub(super) stand: TaskStand,
 }
 
+/// An end that waits for the reader of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Unread {
+    /// Since when the log has not grown.
+    pub(super) since: Instant,
+    pub(super) log: u64,
+}
+
 impl Run {
     pub(super) fn new(row: RunRow, dir: &Path) -> Self {
         let files = RunFiles::of(dir, row.run_id.as_str());
-        Self { row, files, bells: 0, quiet: false, ended_at: None, again_at: None, stand: TaskStand::Running }
+        Self { row, files, bells: 0, quiet: None, unread: None, again_at: None, stand: TaskStand::Running }
     }
 }
 

@@ -139,8 +139,11 @@ impl Tasks {
 
     /// What ended by itself is told first, and then that the rest is ended by us. If that cannot be written down nothing is ended.
     pub(super) async fn take_away(&self, place: &Place, ending: Ending) -> Result<(), ApiError> {
+        let concerned = concerned(&ending);
+        let concerns = |window: WindowId| concerned.as_ref().is_none_or(|windows| windows.contains(&window));
+        self.await_readers(place, concerns).await;
         let mut book = self.0.book.lock().await;
-        let stored = self.scan_session(&mut book, place, true).await
+        let stored = self.scan_session(&mut book, place, concerns).await
             && self.tell(&mut book, place, vec![TaskInput::Ending(ending)], Vec::new()).await;
         if stored { Ok(()) } else { Err(not_stored()) }
     }
@@ -184,6 +187,15 @@ impl Tasks {
         let tree = self.0.discovery.processes().trees(&[pane_pid]).pop().flatten();
         let below = tree.into_iter().flat_map(|tree| tree.processes).filter(|p| p.pid != pane_pid && !p.zombie);
         below.map(|process| (process.pid, process.start)).collect()
+    }
+}
+
+/// The windows that are taken away; none where it is all of them.
+fn concerned(ending: &Ending) -> Option<Vec<WindowId>> {
+    match ending {
+        Ending::PruneDead(windows) => Some(windows.clone()),
+        Ending::KillAll => None,
+        Ending::Replaced(window) | Ending::Stopped { window, .. } => Some(vec![*window]),
     }
 }
 

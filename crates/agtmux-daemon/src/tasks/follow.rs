@@ -3,33 +3,26 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agtmux_api::task_files::{ExitRecord, OutputStatus, RunFiles, read_log};
+use agtmux_api::task_files::{RunFiles, read_log};
 use agtmux_core::fleet::{PaneKey, TaskStand};
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
-use agtmux_core::task::{Exit, RunId, Signal, TaskInput};
+use agtmux_core::task::{RunId, TaskInput};
 use agtmux_tmux::platform::{self, Options, Platform, Token};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::book::{Book, Run, Session};
-use super::{Place, READER_WITHIN, Tasks};
+use super::run_news::{LOOK_AGAIN_AT_LOG, News};
+use super::{Place, Tasks};
 use crate::observe::server_name;
 use crate::store::RunRow;
 
 const WATCH: Token = Token(1);
 /// Where nothing tells, and where something could not be stored or read.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// A task that was answered has gone on by then.
-const ANSWERED: Duration = Duration::from_millis(250);
 /// As much of the end of the output as its last useful lines can be in.
 const TAIL: u64 = 16 << 10;
 /// How often files of runs that are nobody's are looked for.
 const FAR_OFF: Duration = Duration::from_secs(3600);
-
-/// What is new of one run.
-struct News {
-    inputs: Vec<TaskInput>,
-    look: bool,
-}
 
 impl Tasks {
     /// Runs until the daemon stops.
@@ -172,7 +165,7 @@ impl Tasks {
         let places: Vec<Place> = book.sessions.keys().cloned().collect();
         let mut next = Instant::now() + FAR_OFF;
         for place in places {
-            let mut stored = self.scan_session(&mut book, &place, false).await;
+            let mut stored = self.scan_session(&mut book, &place, |_| false).await;
             if book.session(&place).machine.wakes_at().is_some_and(|at| at <= self.0.clock.now()) {
                 stored &= self.tell(&mut book, &place, vec![TaskInput::TimePassed], Vec::new()).await;
             }
@@ -180,8 +173,9 @@ impl Tasks {
                 // A server that does not answer keeps nobody waiting but those who ask for it.
                 tokio::spawn(self.clone().look_and_tell(place.clone()));
             }
-            let due = self.due(book.session(&place));
-            next = next.min(if stored { due } else { due.max(Instant::now() + LOOK_AGAIN) });
+            // What could not be stored is told again, and no file tells when.
+            let due = if stored { self.due(book.session(&place)) } else { Instant::now() + LOOK_AGAIN };
+            next = next.min(due);
         }
         book.sessions.retain(|_, session| session.is_worth_keeping());
         // Even where everything is due at once others get their turn.
@@ -193,7 +187,9 @@ impl Tasks {
         // One look at a time: when it is over, it is looked what is due then.
         let looks = looks_at.chain(session.look_at).filter(|_| !session.looking);
         let wakes = session.machine.wakes_at().map(|at| self.0.clock.instant(at));
-        let of_ends = session.runs.values().filter_map(|run| run.ended_at.map(|at| at + READER_WITHIN));
+        // That it is read to the end is told by its file; that there is nobody left to read it is not.
+        let unread = session.runs.values().any(|run| run.unread.is_some());
+        let of_ends = unread.then(|| Instant::now() + LOOK_AGAIN_AT_LOG);
         let again = session.runs.values().filter_map(|run| run.again_at);
         let all = looks.chain(wakes).chain(of_ends).chain(again);
         all.min().unwrap_or_else(|| Instant::now() + FAR_OFF)
@@ -223,25 +219,32 @@ impl Tasks {
         self.0.nudge.notify_one();
     }
 
-    /// Reads the files of a session's runs. With `at_once` the ends that are written down are told without waiting for the readers of the
-    /// output any longer than they may take.
-    pub(super) async fn scan_session(&self, book: &mut Book, place: &Place, at_once: bool) -> bool {
+    /// Reads the files of a session's runs. The ends of those in windows of which `at_once` is true are told whether their output was read
+    /// or not. False if something could not be stored: then it is told again.
+    pub(super) async fn scan_session(
+        &self,
+        book: &mut Book,
+        place: &Place,
+        at_once: impl Fn(WindowId) -> bool,
+    ) -> bool {
         let now = Instant::now();
         let session = book.session(place);
-        let mut inputs = Vec::new();
-        let mut look = false;
-        for run in session.runs.values_mut() {
-            if at_once && run.files.read_exit().is_some() {
-                run.wait_for_reader().await;
-            }
-            let news = run.news(now);
-            inputs.extend(news.inputs);
-            look |= news.look;
-        }
-        if look {
+        let read = |run: &mut Run| (run.row.run_id.clone(), run.news(now, at_once(run.row.window)));
+        let mut news: Vec<(RunId, News)> = session.runs.values_mut().map(read).collect();
+        let inputs: Vec<TaskInput> = news.iter_mut().flat_map(|(_, news)| std::mem::take(&mut news.inputs)).collect();
+        if news.iter().any(|(_, news)| news.look) {
             session.look_by(now);
         }
-        inputs.is_empty() || self.tell(book, place, inputs, Vec::new()).await
+        if !inputs.is_empty() && !self.tell(book, place, inputs, Vec::new()).await {
+            return false;
+        }
+        let session = book.session(place);
+        for (run_id, news) in news {
+            if let Some(run) = session.runs.get_mut(&run_id) {
+                run.was_told(news, now);
+            }
+        }
+        true
     }
 }
 
@@ -256,65 +259,7 @@ impl Session {
     }
 }
 
-impl Run {
-    /// How it ended, if it did so by itself and that was not told.
-    pub(super) fn last_word(&mut self) -> Option<TaskInput> {
-        let exit = self.files.read_exit().filter(|exit| !exit.hung_up)?;
-        let bells = self.files.read_output().map_or(0, |status| status.bells).max(self.bells);
-        Some(TaskInput::Finished { run: self.row.run_id.clone(), exit: exit_of(exit), bells, output: self.tail() })
-    }
-
-    pub(super) async fn wait_for_reader(&self) {
-        let until = Instant::now() + READER_WITHIN;
-        while Instant::now() < until && !self.files.read_output().is_some_and(|status| status.ended) {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    }
-
-    /// What its files tell that was not known.
-    fn news(&mut self, now: Instant) -> News {
-        let run = self.row.run_id.clone();
-        // In this order: what is read of the output after the end is all of it.
-        let exit = self.files.read_exit();
-        let status = self.files.read_output();
-        let OutputStatus { bells, quiet, ended, .. } =
-            status.unwrap_or(OutputStatus { bells: self.bells, ..Default::default() });
-        let bells = bells.max(self.bells);
-        let mut news = News { inputs: Vec::new(), look: false };
-        if let Some(exit) = exit {
-            let since = *self.ended_at.get_or_insert(now);
-            if ended || now >= since + READER_WITHIN {
-                (self.bells, self.ended_at) = (bells, None);
-                let (hung_up, exit, output) = (exit.hung_up, exit_of(exit), self.tail());
-                // Whether its window was taken away from it is seen by a look.
-                news.inputs.push(match hung_up {
-                    true => TaskInput::Exited { run, exit, bells, output },
-                    false => TaskInput::Finished { run, exit, bells, output },
-                });
-            }
-            return news;
-        }
-        if bells > self.bells {
-            self.bells = bells;
-            news.inputs.push(TaskInput::Rang { run, bells, output: self.tail() });
-        }
-        if status.is_some() && quiet != self.quiet {
-            self.quiet = quiet;
-            let asked = matches!(self.stand, TaskStand::Asks(_));
-            // It may ask something, or no longer do so: an answer that is being typed is none yet.
-            news.look = quiet || asked;
-            self.again_at = (asked && !quiet).then(|| now + ANSWERED);
-        }
-        news.look |= self.again_at.take_if(|at| *at <= now).is_some();
-        news
-    }
-
-    /// The last lines that it wrote.
-    pub(super) fn tail(&self) -> String {
-        tail(&self.files)
-    }
-}
-
+/// The last lines that it wrote.
 pub(super) fn tail(files: &RunFiles) -> String {
     let bytes = read_log(&files.log(), TAIL).unwrap_or_default();
     let lines = agtmux_core::output::lines(&bytes);
@@ -323,8 +268,3 @@ pub(super) fn tail(files: &RunFiles) -> String {
 }
 
 const PREVIEW_LINES: usize = 20;
-
-fn exit_of(record: ExitRecord) -> Exit {
-    let signal = record.signal.and_then(|number| u8::try_from(number).ok()).map(Signal);
-    Exit { code: record.code.filter(|_| signal.is_none()), signal }
-}

@@ -264,11 +264,11 @@ impl Tasks {
 
     /// It runs: from here on its files tell of it. False if that could not be stored: then it is to be told again.
     pub(super) async fn begin(&self, place: &Place, row: RunRow) -> bool {
+        self.await_last_words(place, row.window).await;
         let mut book = self.0.book.lock().await;
         if book.session(place).runs.contains_key(&row.run_id) {
             return true;
         }
-        self.await_last_words(book.session(place), row.window).await;
         let launch = Launch {
             run: row.run_id.clone(),
             server: row.generation,
@@ -309,18 +309,16 @@ impl Tasks {
     }
 
     /// What was in the window may have ended by itself a moment before it was replaced: how, it writes down at once.
-    async fn await_last_words(&self, session: &Session, window: WindowId) {
+    async fn await_last_words(&self, place: &Place, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + LAST_WORDS;
-        for run in session.runs.values().filter(|run| run.row.window == window) {
-            let speaks = || run.files.read_exit().is_none() && lives(&*processes, run.row.process);
-            while speaks() && Instant::now() < until {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-            if run.files.read_exit().is_some_and(|exit| !exit.hung_up) {
-                run.wait_for_reader().await;
-            }
+        let speaks = |run: &&Run| {
+            run.row.window == window && run.files.read_exit().is_none() && lives(&*processes, run.row.process)
+        };
+        while self.0.book.lock().await.session(place).runs.values().any(|run| speaks(&run)) && Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
+        self.await_readers(place, |concerned| concerned == window).await;
     }
 }
 

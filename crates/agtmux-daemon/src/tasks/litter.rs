@@ -56,7 +56,7 @@ fn is_litter(entry: &DirEntry, dir: &Path, known: &HashSet<RunId>) -> bool {
     let is_old =
         || entry.metadata().and_then(|data| data.modified()).is_ok_and(|at| at.elapsed().unwrap_or_default() > YOUNG);
     match kind {
-        "run.draft" | "exit.draft" => is_old(),
+        "run.draft" | "exit.draft" | "out.draft" => is_old(),
         "log" | "log.1" | "exit" | "out" => {
             !known.contains(&run) && !RunFiles::of(dir, run.as_str()).spec().exists() && is_old()
         }

@@ -35,6 +35,7 @@ impl Tasks {
         if seen.is_none() && self.is_cut_off(&tmux, place).await {
             return false;
         }
+        self.keep_windows(&tmux, seen.as_ref()).await;
         let asking = may_ask(seen.as_ref(), self.0.book.lock().await.session(place));
         let cursors = self.cursors(&tmux, &asking).await;
         let mut book = self.0.book.lock().await;
@@ -56,6 +57,20 @@ impl Tasks {
         let session = book.session(place);
         let runs = |run: &Run| lives(&*processes, run.row.process) && run.files.read_exit().is_none();
         session.runs.values().any(runs) || session.machine.server().is_some_and(|server| serves(&*processes, server))
+    }
+
+    /// Also windows that somebody else has made among our tasks stay when they are dead: else nobody could tell how they ended. As
+    /// far as that can be done.
+    async fn keep_windows(&self, tmux: &TmuxServer, seen: Option<&TaskSession>) {
+        let Some(seen) = seen.filter(|seen| self.is_ours(&seen.keeper)) else { return };
+        let goes = |pane: &&SlotPane| !pane.stays && !pane.waits && !pane.dead;
+        let mut windows: Vec<u32> = seen.panes.iter().filter(goes).map(|pane| pane.window).collect();
+        windows.dedup();
+        if !windows.is_empty()
+            && let Err(error) = tmux.keep_windows((seen.server_pid, seen.server_start), &windows).await
+        {
+            tracing::debug!(%error, "windows beside tasks may go when they are dead");
+        }
     }
 
     async fn cursors(&self, tmux: &TmuxServer, panes: &[u32]) -> HashMap<u32, CursorLook> {
@@ -183,7 +198,7 @@ fn serves(processes: &dyn ProcessTable, server: Generation) -> bool {
 fn may_ask(seen: Option<&TaskSession>, session: &Session) -> Vec<u32> {
     let asks = |pane: &&SlotPane| {
         let run = session.runs.values().find(|run| run.row.pane == PaneId(pane.pane));
-        run.is_some_and(|run| run.quiet || matches!(run.stand, TaskStand::Asks(_)))
+        run.is_some_and(|run| run.quiet.is_some() || matches!(run.stand, TaskStand::Asks(_)))
     };
     seen.map(|seen| seen.panes.iter().filter(asks).map(|pane| pane.pane).collect()).unwrap_or_default()
 }

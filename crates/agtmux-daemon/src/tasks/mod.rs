@@ -14,12 +14,12 @@ mod litter;
 mod look;
 mod on_event;
 mod read;
+mod run_news;
 mod startup;
 mod titles;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::paths::Paths;
@@ -31,7 +31,7 @@ use crate::actions::Actions;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::observe::Discovery;
-use crate::store::{MachineRow, RunRow, Store};
+use crate::store::{MachineRow, RunRow, Store, TaskArchive};
 use book::Book;
 use on_event::OnEvent;
 
@@ -43,7 +43,7 @@ struct Inner {
     engine: EngineHandle,
     discovery: Discovery,
     actions: Actions,
-    store: Arc<Store>,
+    archive: Arc<TaskArchive>,
     clock: Clock,
     dir: PathBuf,
     owner: String,
@@ -69,19 +69,20 @@ impl Tasks {
         engine: EngineHandle,
         discovery: Discovery,
         actions: Actions,
-        store: Arc<Store>,
+        store: &Store,
         clock: Clock,
         paths: &Paths,
         remembered: (Vec<RunRow>, Vec<MachineRow>),
     ) -> Self {
         let dir = paths.tasks_dir();
         let program = std::env::current_exe().unwrap_or_default().with_file_name("agtmux");
-        let on_event = OnEvent::start(&discovery.config().tasks, store.path(), &paths.state_dir);
+        let archive = Arc::new(TaskArchive::of(store.path()));
+        let on_event = OnEvent::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
         let book = Mutex::new(Book::of(remembered, &dir));
         let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
         let owner = paths.task_owner();
         let inner =
-            Inner { engine, discovery, actions, store, clock, dir, owner, program, book, nudge, turns, on_event };
+            Inner { engine, discovery, actions, archive, clock, dir, owner, program, book, nudge, turns, on_event };
         let tasks = Self(Arc::new(inner));
         // Before anybody can start one: what is there now was begun by a daemon before this one.
         let begun = tasks.files_in_dir();
@@ -114,10 +115,6 @@ impl Tasks {
         keeper.owner == self.0.owner
     }
 }
-
-/// How long a reader gets to come to the end of what a task wrote before it ended. It is there at once, but on a machine that is
-/// very busy a program takes a while to begin.
-const READER_WITHIN: Duration = Duration::from_millis(1500);
 
 fn tmux_failed(error: &TmuxError) -> ApiError {
     let code = match error {

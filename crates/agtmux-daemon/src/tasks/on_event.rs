@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::store::tasks as stored;
+use crate::store::TaskArchive;
 
 /// Where the store cannot be read.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
@@ -32,15 +32,15 @@ struct Program {
 
 /// How far the program was told.
 struct Told {
-    store: PathBuf,
+    archive: Arc<TaskArchive>,
     /// Holds the number of the last event that it was given.
     mark: PathBuf,
 }
 
 impl OnEvent {
     /// The words are separated by spaces. No shell reads them.
-    pub(super) fn start(config: &config::Tasks, store: &Path, state_dir: &Path) -> Self {
-        let told = Told { store: store.to_owned(), mark: state_dir.join("on_event.seq") };
+    pub(super) fn start(config: &config::Tasks, archive: Arc<TaskArchive>, state_dir: &Path) -> Self {
+        let told = Told { archive, mark: state_dir.join("on_event.seq") };
         let words: Vec<String> = config.on_event.split_whitespace().map(ToOwned::to_owned).collect();
         let program = Program { words, patience: config.on_event_timeout.0 };
         if program.words.is_empty() {
@@ -70,7 +70,7 @@ impl Told {
         match known {
             Some(seq) => Ok(seq),
             None => {
-                let seq = stored::last_seq(&self.store).map_err(|error| error.to_string())?;
+                let seq = self.archive.last_seq().map_err(|error| error.to_string())?;
                 self.note(seq).map_err(|error| error.to_string())?;
                 Ok(seq)
             }
@@ -80,7 +80,7 @@ impl Told {
     fn next(&self, after: Option<u64>) -> Result<Vec<TaskEvent>, String> {
         let after = after.map_or_else(|| self.so_far(), Ok)?;
         let query = TaskEventsQuery { after: Some(after), limit: Some(64), ..TaskEventsQuery::default() };
-        stored::events(&self.store, &query).map_err(|error| error.to_string())
+        self.archive.events(&query).map_err(|error| error.to_string())
     }
 
     fn note(&self, seq: u64) -> io::Result<()> {

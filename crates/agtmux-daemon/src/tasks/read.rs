@@ -1,5 +1,7 @@
 //! What can be read of tasks, and what is typed into them.
 
+use std::sync::Arc;
+
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::task_files::{RunFiles, read_log};
@@ -15,7 +17,6 @@ use agtmux_core::task::RunId;
 use super::{Tasks, tmux_failed};
 use crate::actions::Asker;
 use crate::observe::server_name;
-use crate::store::tasks as stored;
 
 /// Where nobody says how many lines, all that are kept; this is how many a pane is asked for that keeps no log.
 const HISTORY: u32 = 2000;
@@ -91,13 +92,13 @@ impl Tasks {
     }
 
     pub(crate) async fn events(&self, query: TaskEventsQuery) -> Result<TaskEvents, ApiError> {
-        let (path, now) = (self.0.store.path().to_owned(), self.0.clock.now());
+        let (archive, now) = (Arc::clone(&self.0.archive), self.0.clock.now());
         let read = tokio::task::spawn_blocking(move || {
-            let items = stored::events(&path, &query)?;
+            let items = archive.events(&query)?;
             let last = items.last().map(|event| event.seq).or(query.after);
             let seq = match last {
                 Some(seq) => seq,
-                None => stored::last_seq(&path)?,
+                None => archive.last_seq()?,
             };
             Ok::<_, rusqlite::Error>((items, seq))
         });

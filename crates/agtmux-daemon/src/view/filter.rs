@@ -1,7 +1,8 @@
 //! Which items a reader wants.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Item, ListQuery, PaneItem, Scope, SessionItem, StateTally, WindowItem};
+use agtmux_api::wire::{Item, ListQuery, PaneItem, Scope, SessionItem, StateTally, TaskNews, WindowItem};
+use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 
 #[derive(Debug, Clone, Default)]
@@ -63,6 +64,15 @@ impl Filter {
             && self.state.is_none_or(|state| pane.state == Some(state))
             && self.agent.as_ref().is_none_or(|agent| pane.agent_type.as_ref().is_some_and(|a| a.as_str() == agent))
             && (!self.needs_action || pane.needs_action)
+    }
+
+    /// As the pane of the task would be accepted, in the state in which this leaves it.
+    pub(crate) fn accepts_task(&self, news: &TaskNews) -> bool {
+        let state = news.event.state();
+        self.is_place(Some(&news.target), news.event.session.as_str())
+            && self.state.is_none_or(|wanted| state == Some(wanted))
+            && self.agent.as_ref().is_none_or(|agent| agent == AgentType::TASK)
+            && (!self.needs_action || state.is_some_and(State::needs_action))
     }
 
     pub(crate) fn accepts_window(&self, window: &WindowItem) -> bool {

@@ -1,4 +1,4 @@
-use agtmux_api::wire::{GroupBy, ListQuery, Scope};
+use agtmux_api::wire::{GroupBy, ListQuery, Scope, TaskNews};
 use agtmux_core::engine::Input;
 use agtmux_core::fleet::{AgentSighting, Life, Observation, PaneRow, ProcessSighting};
 use agtmux_core::ids::*;
@@ -173,4 +173,40 @@ fn a_name_that_passes_to_another_session_stays_shown() {
     assert_eq!(names(&mut world.view.items(Scope::Sessions)), ["b", "c"]);
     let told = |kind| names(&mut shifts.clone().into_iter().filter(|(k, _)| *k == kind).map(|(_, item)| item));
     assert_eq!((told(EventKind::Remove), told(EventKind::Upsert)), (vec!["a".into()], vec!["c".into()]));
+}
+
+fn news(kind: &str, code: Option<i32>) -> TaskNews {
+    let event = serde_json::json!({
+        "target": "host", "server": "default", "type": kind, "task": "t", "window_id": "@1", "pane_id": "%1", "run_id": null,
+        "session": "s1", "exit_code": code, "signal": null, "prompt": null, "bell_count": null, "recent_output": [],
+        "level": "info", "message": "", "seq": 7, "at": "2026-11-15T10:00:00Z",
+        "delivery": {"status": true, "notice": false, "message": true, "agent_turn": null},
+    });
+    serde_json::from_value(event).expect("an event")
+}
+
+#[test]
+fn what_happens_to_a_task_passes_as_its_pane_would() {
+    let all = [news("started", None), news("input", None), news("exited", Some(0)), news("exited", Some(2))];
+    let all = [&all[..], &[news("disappeared", None)]].concat();
+    let passing = |query: ListQuery| {
+        let filter = Filter::new(&query, Scope::Panes).expect("a filter");
+        all.iter().map(|news| filter.accepts_task(news)).collect::<Vec<_>>()
+    };
+    let query = ListQuery::default;
+    let of = |state| ListQuery { state: Some(state), ..query() };
+    assert_eq!(passing(query()), [true; 5]);
+    assert_eq!(passing(of(State::Running)), [true, false, false, false, false]);
+    assert_eq!(passing(of(State::WaitingInput)), [false, true, false, false, false]);
+    assert_eq!(passing(of(State::Completed)), [false, false, true, false, false]);
+    assert_eq!(passing(of(State::Error)), [false, false, false, true, false]);
+    assert_eq!(passing(ListQuery { needs_action: true, ..query() }), [false, true, false, true, false]);
+    assert_eq!(passing(ListQuery { agent: Some("task".into()), session: Some("s1".into()), ..query() }), [true; 5]);
+    for none in [
+        ListQuery { agent: Some("claude".into()), ..query() },
+        ListQuery { session: Some("s2".into()), ..query() },
+        ListQuery { target: Some("mars".into()), ..query() },
+    ] {
+        assert_eq!(passing(none), [false; 5]);
+    }
 }

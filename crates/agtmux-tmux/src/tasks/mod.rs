@@ -132,6 +132,15 @@ impl TmuxServer {
         Ok(cursor::looks(&framing, &answer))
     }
 
+    /// Windows that stay when their programs have ended, from now on, if that server still lives.
+    pub async fn keep_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
+        let keep = |window: &u32| {
+            let set = Command::new("set-option").arg("-w").arg("-t").arg(format!("@{window}"));
+            self.on_that_server(server, &set.arg("remain-on-exit").arg("on"))
+        };
+        self.run(&windows.iter().map(keep).collect::<Vec<_>>()).await.map(drop)
+    }
+
     /// Kills windows, if that server still lives. Those that are gone are none.
     pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         for window in windows {

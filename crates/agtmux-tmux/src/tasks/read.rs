@@ -34,6 +34,8 @@ pub struct SlotPane {
     pub waits: bool,
     /// A task was started in this very pane. What a user has beside it is not.
     pub marked: bool,
+    /// It stays when its program has ended.
+    pub stays: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
     pub current_command: String,
@@ -42,7 +44,7 @@ pub struct SlotPane {
 
 const PANE: char = 'p';
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 20] = [
     "#{pid}",
     "#{start_time}",
     "#{session_id}",
@@ -54,6 +56,7 @@ const FIELDS: [&str; 19] = [
     "#{pane_dead_signal}",
     "#{window_bell_flag}",
     "#{session_attached}",
+    "#{remain-on-exit}",
     "#{session_name}",
     "#{window_name}",
     "#{pane_current_command}",
@@ -92,7 +95,8 @@ pub(super) fn sessions(framing: &Framing, answer: &[u8]) -> Vec<TaskSession> {
 
 fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
     let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, attached, rest @ ..] = &texts[..]
+    let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, attached, stays, rest @ ..] =
+        &texts[..]
     else {
         return None;
     };
@@ -126,6 +130,7 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         run: given(run).filter(|run| run != NO_RUN_YET),
         waits: run == NO_RUN_YET,
         marked: !mark.is_empty(),
+        stays: stays == "on",
         task_command: given(command),
         task_cwd: given(cwd),
         current_command: current_command.clone(),
@@ -139,7 +144,7 @@ mod tests {
     use super::*;
 
     fn fields<'a>(session: &'a str, pane: &'a str, window_name: &'a str) -> Vec<&'a str> {
-        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "pi-x-1"];
+        let mut all = vec!["9", "100", session, "@3", pane, "42", "1", "7", "", "1", "0", "on", "pi-x-1"];
         all.extend([window_name, "sh", "t", "1000:a", "/p", "5.6", "run", "make\nall", "/p", "3", "run"]);
         all
     }
@@ -153,6 +158,7 @@ mod tests {
         let ids: Vec<_> = sessions.iter().map(|s| (s.session, s.panes.len())).collect();
         assert_eq!(ids, [(0, 2), (4, 1)]);
         let pane = &sessions[0].panes[0];
+        assert!(pane.stays);
         assert_eq!((pane.dead, pane.dead_status, pane.dead_signal, pane.bells), (true, Some(7), None, 3));
         assert_eq!((pane.window_name.as_str(), pane.task_command.as_deref()), ("a\n%9 b", Some("make\nall")));
         assert_eq!((sessions[0].keeper.owner.as_str(), sessions[0].attached), ("1000:a", false));

@@ -23,7 +23,7 @@ fn main() {
     for round in 0..rounds {
         eprintln!("round {round}");
         let task = scene.launch(&format!("rings-{round}"), "while :; do read -r line < fifo && printf '\\a'; done");
-        pause(round);
+        scene.poller.looks_in(phase(2 * round));
         let start = Instant::now();
         scene.write("go\n");
         report.bells.push(scene.told(&task, "notify") - start);
@@ -31,7 +31,7 @@ fn main() {
         scene.end(&task);
 
         let task = scene.launch(&format!("ends-{round}"), "read -r line < fifo; exit 3");
-        pause(round + 1);
+        scene.poller.looks_in(phase(2 * round + 1));
         let start = Instant::now();
         scene.write("go\n");
         report.exits.push(scene.told(&task, "exited") - start);
@@ -44,8 +44,8 @@ fn main() {
     }
 }
 
-/// Different each time, so that no rhythm is met or missed by habit.
-fn pause(round: usize) {
-    let spread = (round as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
-    std::thread::sleep(Duration::from_millis(300 + spread % 2000));
+/// When the poller looks next, different each time: what it is asked about comes at any moment between two of its looks.
+fn phase(nth: usize) -> Duration {
+    let spread = (nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+    Duration::from_millis(spread % u64::try_from(poller::EVERY.as_millis()).expect("a small number"))
 }

@@ -1,57 +1,83 @@
 //! Asks tmux every two seconds: is there a session, which windows, which panes, what do they show.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use agtmux_testkit::{TmuxServer, wait_for};
 
-const EVERY: Duration = Duration::from_secs(2);
+pub(crate) const EVERY: Duration = Duration::from_secs(2);
 
-pub(crate) struct Poller(Arc<Mutex<Seen>>);
+pub(crate) struct Poller(Arc<Shared>);
+
+struct Shared {
+    seen: Mutex<Seen>,
+    /// Its next look is at another time, or there is none.
+    changed: Condvar,
+}
 
 /// When a window was first seen dead, and when it was first seen to have rung.
-#[derive(Default)]
 struct Seen {
     dead: HashMap<String, Instant>,
     rang: HashMap<String, Instant>,
+    next: Instant,
     stop: bool,
+}
+
+impl Shared {
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("no panic")
+    }
+
+    /// Returns when it is time for a look; false at the end.
+    fn wait(&self) -> bool {
+        let mut seen = self.seen();
+        while !seen.stop && Instant::now() < seen.next {
+            let left = seen.next.saturating_duration_since(Instant::now());
+            seen = self.changed.wait_timeout(seen, left).expect("no panic").0;
+        }
+        seen.next = Instant::now() + EVERY;
+        !seen.stop
+    }
 }
 
 impl Poller {
     pub(crate) fn start(tmux: TmuxServer, session: &str) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
-        let (shared, target) = (Arc::clone(&seen), format!("={session}"));
+        let seen = Seen { dead: HashMap::new(), rang: HashMap::new(), next: Instant::now(), stop: false };
+        let shared = Arc::new(Shared { seen: Mutex::new(seen), changed: Condvar::new() });
+        let (looking, target) = (Arc::clone(&shared), format!("={session}"));
         thread::spawn(move || {
-            while !shared.lock().expect("no panic").stop {
-                look(&tmux, &target, &shared);
-                thread::sleep(EVERY);
+            while looking.wait() {
+                look(&tmux, &target, &looking);
             }
         });
-        Self(seen)
+        Self(shared)
+    }
+
+    /// Its rhythm begins anew.
+    pub(crate) fn looks_in(&self, time: Duration) {
+        self.0.seen().next = Instant::now() + time;
+        self.0.changed.notify_all();
     }
 
     pub(crate) fn dead(&self, window: &str) -> Instant {
-        wait_for("the poller to see the end", Duration::from_secs(30), || {
-            self.0.lock().expect("no panic").dead.get(window).copied()
-        })
+        wait_for("the poller to see the end", Duration::from_secs(30), || self.0.seen().dead.get(window).copied())
     }
 
     pub(crate) fn rang(&self, window: &str) -> Instant {
-        wait_for("the poller to see the bell", Duration::from_secs(30), || {
-            self.0.lock().expect("no panic").rang.get(window).copied()
-        })
+        wait_for("the poller to see the bell", Duration::from_secs(30), || self.0.seen().rang.get(window).copied())
     }
 }
 
 impl Drop for Poller {
     fn drop(&mut self) {
-        self.0.lock().expect("no panic").stop = true;
+        self.0.seen().stop = true;
+        self.0.changed.notify_all();
     }
 }
 
-fn look(tmux: &TmuxServer, target: &str, seen: &Mutex<Seen>) {
+fn look(tmux: &TmuxServer, target: &str, shared: &Shared) {
     if tmux.try_run(&["has-session", "-t", target]).is_err() {
         return;
     }
@@ -61,7 +87,7 @@ fn look(tmux: &TmuxServer, target: &str, seen: &Mutex<Seen>) {
         let _ = tmux.try_run(&["capture-pane", "-p", "-t", pane.rsplit(' ').next().unwrap_or_default(), "-S", "-80"]);
     }
     let now = Instant::now();
-    let mut seen = seen.lock().expect("no panic");
+    let mut seen = shared.seen();
     for line in windows.iter().flat_map(|windows| windows.lines()) {
         if let Some((window, _)) = line.split_once(' ').filter(|(_, count)| !count.is_empty()) {
             seen.rang.entry(window.to_owned()).or_insert(now);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::{Running, World};
+use agtmux_testkit::{Running, World, wait_for};
 use serde_json::Value;
 
 use crate::poller::Poller;
@@ -68,6 +68,13 @@ impl Scene {
             serde_json::from_str(&run(&self.world, &["run", "--json", name, "--", command])).expect("JSON");
         let window = started["window_id"].as_str().expect("a window").to_owned();
         self.told(&window, "started");
+        // What a launch brings with it is over when its pane is known to run.
+        wait_for("it is listed", PATIENCE, || {
+            let listed = self.world.agtmux().args(["list", "panes", "--json"]).output().expect("agtmux runs");
+            let listing: Value = serde_json::from_slice(&listed.stdout).ok()?;
+            let runs = |item: &Value| item["name"] == name && item["state"] == "running";
+            listing["items"].as_array()?.iter().any(runs).then_some(())
+        });
         window
     }
 

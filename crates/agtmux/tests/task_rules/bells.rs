@@ -73,3 +73,35 @@ fn a_bell_and_an_exit_are_told_in_order_and_in_one_sentence() {
         details["events"].as_array().expect("events").iter().map(|event| event["type"].clone()).collect();
     assert_eq!(kinds, ["notify", "exited"]);
 }
+
+#[test]
+fn a_window_that_rings_when_it_is_first_seen_has_rung() {
+    let stage = Stage::new();
+    stage.witness();
+    // Made and rung before anybody can look.
+    let window = stage.foreign_window("mine", "printf '\\a'; exec sleep 1000");
+    stage.event(&window, "notify");
+    stage.witness();
+    assert_eq!(stage.told(&window), ["started", "sent a terminal notification"]);
+    let entry = stage.entry(&window).expect("listed");
+    // Whether tmux's hook has counted it depends on what else the server was about: the flag does not.
+    assert_eq!(entry["bell"], true);
+}
+
+#[test]
+fn the_flag_counts_where_nobody_counts() {
+    let stage = Stage::new();
+    stage.witness();
+    // Whoever counts for us is taken away; the flag stays.
+    let hooks = stage.tmux.run(&["show-hooks", "-t", &format!("={}:", stage.session)]);
+    let counts = hooks.lines().find(|line| line.contains("@pi_bell_count"));
+    let ours = counts.and_then(|line| line.split_whitespace().next()).expect("our hook").to_owned();
+    let window = stage.foreign_window("mine", "until [ -e ring ]; do sleep 0.05; done; printf '\\a'; exec sleep 1000");
+    stage.event(&window, "started");
+    stage.tmux.run(&["set-hook", "-u", "-t", &format!("={}:", stage.session), &ours]);
+    let cwd = stage.tmux.run(&["display-message", "-p", "-t", &window, "#{pane_current_path}"]);
+    fs::write(std::path::Path::new(&cwd).join("ring"), "").expect("written");
+    let notify = stage.event(&window, "notify");
+    assert_eq!(notify["bell_count"], 1);
+    assert_eq!(stage.entry(&window).expect("listed")["bell_count"], 0, "nobody has counted");
+}

@@ -191,7 +191,7 @@ fn an_end_that_was_told_before_tmux_shows_it_is_not_waited_for() {
     // As the one who watches over it writes it down, while the pane lives on for a moment.
     let record = stage.world.state_dir().join(format!("tasks/{}.exit", task.run));
     let draft = stage.world.state_dir().join("draft");
-    fs::write(&draft, r#"{"code":7,"signal":null,"hung_up":false}"#).expect("written");
+    fs::write(&draft, r#"{"code":7,"signal":null,"hung_up":false,"unmarked":true}"#).expect("written");
     fs::rename(draft, record).expect("moved");
     stage.event(&task.window, "exited");
     let waited = stage.task(&["wait", "t", "--timeout", "20s"]);
@@ -204,4 +204,53 @@ fn a_task_that_was_stopped_is_said_to_have_ended_and_how() {
     let stage = Stage::new();
     let task = stage.run("t", "exec sleep 1000");
     assert_eq!(stage.done(&["stop", "t"]).text().trim(), format!("stopped {} t (SIGTERM)", task.window));
+}
+
+#[test]
+fn an_event_has_these_fields_and_no_others() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exit 0");
+    stage.event(&task.window, "exited");
+    let fields = [
+        "at",
+        "bell_count",
+        "collapsed",
+        "delivery",
+        "exit_code",
+        "level",
+        "message",
+        "pane_id",
+        "prompt",
+        "recent_output",
+        "run_id",
+        "seq",
+        "session",
+        "signal",
+        "task",
+        "type",
+        "window_id",
+    ];
+    for event in stage.events() {
+        let mut names: Vec<&String> = event.as_object().expect("an object").keys().collect();
+        names.sort();
+        assert_eq!(names, fields);
+        assert_eq!((&event["task"], &event["pane_id"]), (&json!("t"), &json!(task.pane)));
+    }
+}
+
+#[test]
+fn an_end_that_nobody_can_explain_has_an_unknown_code() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exec sleep 1000");
+    // As one that could neither wait for it nor learn of its signal would write it down.
+    let record = stage.world.state_dir().join(format!("tasks/{}.exit", task.run));
+    let draft = stage.world.state_dir().join("draft");
+    fs::write(&draft, r#"{"code":null,"signal":null,"hung_up":false,"unmarked":true}"#).expect("written");
+    fs::rename(draft, record).expect("moved");
+    let exited = stage.event(&task.window, "exited");
+    assert_eq!(exited["message"], format!("tmux task {} (t) exited with unknown code", task.window));
+    assert_eq!(
+        (&exited["exit_code"], &exited["signal"], &exited["level"]),
+        (&json!(null), &json!(null), &json!("warning"))
+    );
 }

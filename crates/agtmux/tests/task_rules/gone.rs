@@ -148,3 +148,52 @@ fn what_an_ended_task_wrote_goes_with_its_window() {
     stage.tmux.run(&["kill-window", "-t", &task.window]);
     wait_until("its log is gone", SOON, || !log.exists());
 }
+
+#[test]
+fn cleanup_touches_its_own_session_only() {
+    let stage = Stage::new();
+    let other = stage.named("2");
+    let run =
+        |name: &str, command: &str| stage.done(&["run", "--json", "--session", &other, name, "--", command]).json();
+    let (live, dead) = (run("live", "exec sleep 1000"), run("dead", "exit 0"));
+    let ours = stage.run("dead", "exit 0");
+    stage.event(&ours.window, "exited");
+    let of_other = || {
+        let listed = stage.done(&["list", "--json", "--session", &other]).json();
+        let tasks = listed["tasks"].as_array().cloned().unwrap_or_default();
+        tasks.iter().map(|task| (task["window_id"].clone(), task["dead"].clone())).collect::<Vec<_>>()
+    };
+    let expected = [(live["window_id"].clone(), json!(false)), (dead["window_id"].clone(), json!(true))];
+    wait_until("the end in the other session", SOON, || of_other() == expected);
+    stage.done(&["prune-dead"]);
+    assert_eq!(stage.windows(), Vec::<String>::new());
+    stage.run("live", "exec sleep 1000");
+    stage.done(&["kill-all", "--yes"]);
+    assert_eq!((stage.list()["exists"].clone(), of_other()), (json!(false), expected.to_vec()));
+}
+
+#[test]
+fn kill_all_asks_first() {
+    let stage = Stage::new();
+    let task = stage.run("t", "exec sleep 1000");
+    let asked = stage.task(&["kill-all"]);
+    assert!(asked.code == Some(2) && asked.stderr.contains("agtmux task kill-all --yes"), "{asked:?}");
+    assert_eq!(stage.windows(), std::slice::from_ref(&task.window));
+    // Where somebody is there to answer, by that answer.
+    let terminal = stage.world.tmux("terminal");
+    let (binary, session) = (env!("CARGO_BIN_EXE_agtmux"), &stage.session);
+    let ask = |answer: &str, code: &str| {
+        let socket = stage.tmux.socket().display();
+        let line = format!("TMUX={socket},1,0 AGTMUX_SESSION={session} {binary} task kill-all; echo code $?; exec cat");
+        terminal.new_session(answer, &line);
+        let pane = format!("={answer}:");
+        let shows = |text: &str| terminal.run(&["capture-pane", "-p", "-t", &pane]).contains(text);
+        wait_until("the question", SOON, || shows("and the session? [y/N]"));
+        terminal.run(&["send-keys", "-t", &pane, answer, "Enter"]);
+        wait_until("its end", SOON, || shows(code));
+    };
+    ask("n", "code 1");
+    assert_eq!(stage.windows(), [task.window]);
+    ask("y", "code 0");
+    assert_eq!(stage.windows(), Vec::<String>::new());
+}

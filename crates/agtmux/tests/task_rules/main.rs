@@ -5,8 +5,14 @@ mod agtmux;
 mod bells;
 mod ends;
 mod gone;
+#[path = "../support/trial_http.rs"]
+mod http;
+mod output;
 mod prompts;
+mod runtime;
 mod seen;
 #[path = "../support/task_stage.rs"]
 mod stage;
 mod startup;
+mod stored;
+mod stream;

@@ -119,3 +119,50 @@ fn an_answer_from_agtmux_ends_the_question() {
             .is_some_and(|entry| entry["output_preview"].as_str().is_some_and(|o| o.contains("hello jo")))
     });
 }
+
+#[test]
+fn each_window_asks_for_itself() {
+    let stage = Stage::new();
+    let ask = "printf 'Proceed? [y/N] '; read answer; exec sleep 1000";
+    let (one, two) = (stage.run("one", ask), stage.run("two", ask));
+    for task in [&one, &two] {
+        stage.event(&task.window, "input");
+    }
+    stage.tmux.run(&["send-keys", "-t", &one.pane, "y", "Enter"]);
+    stage.witness();
+    for task in [&one, &two] {
+        assert_eq!(stage.told(&task.window), ["started", "is waiting for input: Proceed? [y/N]"]);
+    }
+}
+
+#[test]
+fn the_words_of_the_document_ask() {
+    let stage = Stage::new();
+    let words = ["[y/N]", "(y/n)", "password:", "Press Enter to continue", "Select an option", "choice:", "continue?"];
+    let tasks: Vec<_> = (0..)
+        .zip(words)
+        .map(|(n, words)| (stage.run(&format!("t{n}"), &format!("printf '{words} '; read answer")), words))
+        .collect();
+    for (task, words) in tasks {
+        assert_eq!(stage.event(&task.window, "input")["prompt"], words);
+    }
+}
+
+#[test]
+fn a_prompt_that_is_drawn_with_the_cursor_is_found_where_it_stands() {
+    let stage = Stage::new();
+    // The question first, the choices below it, and the cursor back behind the question.
+    let draw = "printf 'Proceed? [y/N] \\n  yes\\n  no\\033[2A\\r\\033[15C'";
+    let task = stage.run("t", &format!("{draw}; read answer"));
+    assert_eq!(stage.event(&task.window, "input")["prompt"], "Proceed? [y/N]");
+}
+
+#[test]
+fn a_prompt_that_comes_right_after_an_answer_is_asked_anew() {
+    let stage = Stage::new();
+    let task = stage.run("t", "for n in 1 2 3; do printf \"Step $n? [y/N] \"; read answer; done; exec sleep 1000");
+    for n in 1..=3 {
+        assert_eq!(stage.nth_event(&task.window, "input", n)["prompt"], format!("Step {n}? [y/N]"));
+        stage.tmux.run(&["send-keys", "-t", &task.pane, "y", "Enter"]);
+    }
+}

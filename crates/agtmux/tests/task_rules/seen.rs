@@ -195,3 +195,67 @@ fn what_a_user_has_beside_a_task_is_not_touched() {
     assert_ne!(stage.run("t", "exit 0").window, task.window);
     assert_eq!(pid_of(&beside), before.0);
 }
+
+#[test]
+fn a_window_that_somebody_made_stays_when_it_is_dead() {
+    let stage = Stage::new();
+    stage.witness();
+    let go = stage.file("go");
+    let window = stage.foreign_window("mine", &format!("until [ -e {} ]; do sleep 0.05; done; exit 4", go.display()));
+    stage.event(&window, "started");
+    let option = ["show-options", "-wv", "-t", &window, "remain-on-exit"];
+    wait_for("its option", SOON, || Some(()).filter(|()| stage.tmux.run(&option) == "on"));
+    fs::write(&go, "").expect("written");
+    stage.event(&window, "exited");
+    assert_eq!(stage.told(&window), ["started", "exited with code 4"]);
+    let entry = stage.entry(&window).expect("it stays");
+    assert_eq!((&entry["dead"], &entry["run_id"]), (&json!(true), &json!(null)));
+}
+
+#[test]
+fn a_command_is_the_launched_one_else_the_title_else_what_the_pane_runs() {
+    let stage = Stage::new();
+    let task = stage.run("t", "printf '\\033]2;a title\\033\\\\'; exec sleep 1000");
+    let window = stage.foreign_window("mine", "printf '\\033]2;my title\\033\\\\'; exec sleep 1000");
+    let command = |window: &str, expected: &str| {
+        wait_for(&format!("{window} runs '{expected}'"), SOON, || {
+            let entry = stage.entry(window).unwrap_or_default();
+            if entry["current_command"] == expected { Ok(()) } else { Err(entry) }
+        });
+    };
+    command(&window, "my title");
+    command(&task.window, "printf '\\033]2;a title\\033\\\\'; exec sleep 1000");
+    stage.tmux.run(&["select-pane", "-t", &window, "-T", ""]);
+    command(&window, "sleep");
+    let entry = stage.entry(&window).expect("listed");
+    assert_eq!((&entry["task_cwd"], &entry["pane_state_known"]), (&json!(null), &json!(true)));
+}
+
+#[test]
+fn a_list_has_these_fields_and_no_others() {
+    let stage = Stage::new();
+    stage.run("t", "exec sleep 1000");
+    let list = stage.list();
+    let names = |value: &serde_json::Value| -> Vec<String> {
+        let mut names: Vec<String> = value.as_object().expect("an object").keys().cloned().collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&list), ["captured_at", "exists", "session_name", "tasks"]);
+    let of_task = [
+        "bell",
+        "bell_count",
+        "current_command",
+        "dead",
+        "exit_code",
+        "output_preview",
+        "pane_id",
+        "pane_state_known",
+        "run_id",
+        "signal",
+        "task_cwd",
+        "window_id",
+        "window_name",
+    ];
+    assert_eq!(names(&list["tasks"][0]), of_task);
+}

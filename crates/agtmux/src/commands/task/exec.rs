@@ -37,14 +37,15 @@ pub(super) fn run(spec: &Path) -> ExitCode {
     match start(&spec) {
         Ok(job) => {
             let end = job.wait();
-            let hung_up = job.was_hung_up() || end == End::Killed(Signal::SIGHUP as i32) || !has_terminal();
-            note(&files, &spec, record(end, hung_up));
+            let unmarked = !has_terminal();
+            let hung_up = job.was_hung_up() || end == End::Killed(Signal::SIGHUP as i32) || unmarked;
+            note(&files, &spec, ExitRecord { unmarked, ..record(end, hung_up) });
             job.end_like_it(end).unwrap_or(Exit::Failed).into()
         }
         Err(error) => {
             eprintln!("agtmux: the task cannot be started in '{}': {error}", spec.cwd);
             let code = Exit::NotExecutable;
-            note(&files, &spec, ExitRecord { code: Some(code as i32), signal: None, hung_up: false });
+            note(&files, &spec, ExitRecord { code: Some(code as i32), signal: None, hung_up: false, unmarked: false });
             code.into()
         }
     }
@@ -78,8 +79,8 @@ fn variables(
 
 fn record(end: End, hung_up: bool) -> ExitRecord {
     match end {
-        End::Exited(code) => ExitRecord { code: Some(code), signal: None, hung_up },
-        End::Killed(signal) => ExitRecord { code: None, signal: Some(signal), hung_up },
+        End::Exited(code) => ExitRecord { code: Some(code), signal: None, hung_up, unmarked: false },
+        End::Killed(signal) => ExitRecord { code: None, signal: Some(signal), hung_up, unmarked: false },
     }
 }
 
@@ -88,8 +89,14 @@ fn note(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
         // tmux tells it, too; the daemon looks there as well.
         eprintln!("agtmux: how the task ended cannot be written down: {error}");
     }
-    mark_end(&end_mark(&spec.run_id));
-    until_read(files);
+    match mark_end(&end_mark(&spec.run_id)) {
+        true => until_read(files),
+        // Nobody is to wait for what does not come.
+        false if !record.unmarked => {
+            let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
+        }
+        false => {}
+    }
 }
 
 /// What is still on its way out of a terminal is lost when the leader of its session ends, and that is us. The reader says when it has
@@ -107,11 +114,11 @@ fn has_terminal() -> bool {
     OpenOptions::new().read(true).open("/dev/tty").is_ok()
 }
 
-/// After the last word of the task. A terminal that was stopped with Ctrl-S must not keep us here.
-fn mark_end(mark: &[u8]) {
+/// After the last word of the task. A terminal that was stopped with Ctrl-S must not keep us here. Says whether it was written.
+fn mark_end(mark: &[u8]) -> bool {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let terminal = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty");
-    let Ok(terminal) = terminal else { return };
+    let Ok(terminal) = terminal else { return false };
     let until = Instant::now() + PATIENCE;
     let mut rest = mark;
     while !rest.is_empty() {
@@ -119,16 +126,17 @@ fn mark_end(mark: &[u8]) {
             Ok(written) => rest = &rest[written..],
             Err(rustix::io::Errno::AGAIN) => {
                 let left = until.saturating_duration_since(Instant::now());
-                let Ok(left) = Timespec::try_from(left) else { return };
+                let Ok(left) = Timespec::try_from(left) else { return false };
                 let mut watched = [PollFd::new(&terminal, PollFlags::OUT)];
                 if !matches!(poll(&mut watched, Some(&left)), Ok(1..)) {
-                    return;
+                    return false;
                 }
             }
             Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return,
+            Err(_) => return false,
         }
     }
+    true
 }
 
 #[cfg(test)]

@@ -1,17 +1,20 @@
 //! `agtmux task-log SPEC`: what the output of a task is piped to. It keeps the newest of it, counts every bell, and notes when the
-//! task has fallen silent in the middle of a line. It lives and ends with the task, whether a daemon runs or not.
+//! task has fallen silent at what may be a prompt. It lives and ends with the task, whether a daemon runs or not.
 
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::task_files::{BoundedLog, OutputStatus, RunFiles, StatusFile, end_mark};
-use agtmux_core::output::Bells;
+use agtmux_core::output::{Bells, last_line};
+use agtmux_core::task::recognise;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Whoever asks something writes nothing for at least so long; for longer, where the line is ended.
 const QUIET: Duration = Duration::from_millis(150);
 const QUIET_AFTER_LINE: Duration = Duration::from_secs(1);
+/// As much of the end of the output as a prompt can be in.
+const TAIL: usize = 4 << 10;
 
 pub(super) fn run(spec: &Path) {
     // However it ends, there is nobody to tell.
@@ -26,7 +29,6 @@ fn read_all(files: &RunFiles) -> io::Result<()> {
     let log = BoundedLog::create(&files.log(), spec.log_bytes);
     let mut listener = Listener::new(log.ok(), &spec.run_id);
     let tell = |now: OutputStatus| status.as_ref().map_or(Ok(()), |status| status.write(now));
-    tell(listener.status)?;
     let stdin = io::stdin();
     let mut buffer = vec![0; 64 << 10];
     while !listener.status.ended {
@@ -68,27 +70,47 @@ struct Listener {
     /// The beginning of what may be the mark.
     held: Vec<u8>,
     status: OutputStatus,
-    line_is_open: bool,
+    /// The end of what was written.
+    tail: Vec<u8>,
+    /// It has been silent since, and that was judged.
+    judged: bool,
+    /// The line that may be a prompt.
+    asked: Option<String>,
 }
 
 impl Listener {
     fn new(log: Option<BoundedLog>, run_id: &str) -> Self {
         let (mark, bells) = (end_mark(run_id), Bells::default());
-        Self { log, bells, mark, held: Vec::new(), status: OutputStatus::default(), line_is_open: false }
+        let (held, tail, status) = (Vec::new(), Vec::new(), OutputStatus::default());
+        Self { log, bells, mark, held, status, tail, judged: false, asked: None }
     }
 
-    /// How long it has to be silent for that to be told; none while it is, or has never said anything.
+    /// How long it has to be silent to be judged; none once it is, or if it has never said anything.
     fn patience(&self) -> Option<Duration> {
-        let quiet = if self.line_is_open { QUIET } else { QUIET_AFTER_LINE };
-        (!self.status.quiet && self.status.bytes > 0).then_some(quiet)
+        let quiet = if self.tail.ends_with(b"\n") { QUIET_AFTER_LINE } else { QUIET };
+        (!self.judged && self.status.bytes > 0).then_some(quiet)
     }
 
+    /// Whoever prints and pauses is looked at only if the last line may ask for something. Where the cursor was moved about only
+    /// a look can tell.
     fn silence(&mut self) {
-        self.status.quiet = true;
+        self.judged = true;
+        self.asked = last_line(&self.tail);
+        self.status.quiet = self.asked.as_ref().is_none_or(|line| recognise(line).is_some());
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.status.quiet = false;
+        self.read(bytes);
+        // An answer that is being typed is none yet. The same words below it are asked anew.
+        let is_answered = |asked: &String| {
+            bytes.contains(&b'\n') || last_line(&self.tail).is_none_or(|line| !line.starts_with(asked))
+        };
+        if !self.status.quiet || self.asked.as_ref().is_none_or(is_answered) {
+            (self.status.quiet, self.judged) = (false, false);
+        }
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
         let all = [std::mem::take(&mut self.held), bytes.to_vec()].concat();
         match position(&all, &self.mark) {
             Some(at) => {
@@ -110,8 +132,8 @@ impl Listener {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let Some(last) = bytes.last() else { return };
-        self.line_is_open = *last != b'\n';
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(TAIL));
         self.status.bells += self.bells.count(bytes);
         self.status.bytes += bytes.len() as u64;
         if let Some(log) = &mut self.log
@@ -170,7 +192,38 @@ mod tests {
         assert_eq!(listener.patience(), Some(QUIET));
         listener.silence();
         assert!(listener.status.quiet && listener.patience().is_none());
-        listener.hear(b"y");
-        assert!(!listener.status.quiet);
+        listener.hear(b"\r\n");
+        assert!(!listener.status.quiet && listener.patience().is_some());
+    }
+
+    #[test]
+    fn an_answer_that_is_typed_ends_the_question_with_its_line() {
+        let mut listener = Listener::new(None, "run");
+        listener.hear(b"Go on? [y/N] ");
+        listener.silence();
+        for typed in [&b"n"[..], b"\x08 \x08", b"yes"] {
+            listener.hear(typed);
+            assert!(listener.status.quiet && listener.patience().is_none(), "{typed:?}");
+        }
+        listener.hear(b"\r\nGo on? [y/N] ");
+        assert!(!listener.status.quiet && listener.patience().is_some());
+    }
+
+    #[test]
+    fn what_prints_and_pauses_is_worth_no_look_unless_it_may_ask() {
+        let mut listener = Listener::new(None, "run");
+        let told = listener.status;
+        for n in 0..100 {
+            listener.hear(format!("\r{n} % done").as_bytes());
+            listener.silence();
+            assert!(!worth_telling(told, listener.status) && listener.patience().is_none());
+        }
+        listener.hear(b"\r\nPassword: ");
+        listener.silence();
+        assert!(worth_telling(told, listener.status));
+        // Only a terminal knows where this leaves the cursor.
+        listener.hear(b"\x1b[5;1Hready");
+        listener.silence();
+        assert!(listener.status.quiet);
     }
 }

@@ -12,6 +12,8 @@ enum Key {
     Pane(PaneIdentity),
     Window(WindowIdentity),
     Session(SessionIdentity),
+    /// What happened to a task: nothing that comes later makes it undone.
+    Happened(u64),
 }
 
 impl Pending {
@@ -26,6 +28,7 @@ impl Pending {
     /// Gives the event back when it is about nothing that a later one could replace.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
         let key = match &event.item {
+            None if event.task.is_some() => Key::Happened(event.seq),
             None => return Some(event),
             Some(Item::Pane(pane)) => Key::Pane(pane.identity.clone()),
             Some(Item::Window(window)) => Key::Window(window.identity.clone()),
@@ -56,7 +59,7 @@ mod tests {
             panes: 1,
         });
         let at = jiff::Timestamp::UNIX_EPOCH;
-        WatchEvent { schema_version: 1, seq, at, kind, scope: Scope::Sessions, item: Some(item) }
+        WatchEvent { schema_version: 1, seq, at, kind, scope: Scope::Sessions, item: Some(item), task: None }
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
                 self.changed = Changed::look(self.plan).await?;
                 print(&[event])
             }
-            EventKind::Upsert | EventKind::Remove => self.tell_change(event),
+            EventKind::Upsert | EventKind::Remove | EventKind::Task => self.tell_change(event),
         }
     }
 

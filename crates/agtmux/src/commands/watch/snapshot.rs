@@ -87,6 +87,7 @@ impl Snapshot {
             kind: EventKind::Snapshot,
             scope,
             item: Some(item),
+            task: None,
         };
         match self.items {
             Items::Panes(items) => {

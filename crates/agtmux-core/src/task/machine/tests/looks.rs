@@ -2,6 +2,7 @@
 
 use super::scene::{Scene, window};
 use crate::ids::{Generation, WindowId};
+use crate::state::State;
 use crate::task::{Conversation, Delivery, Ending, Exit, Level, Signal, TaskEventKind, TaskInput};
 
 const NOTHING: [&str; 0] = [];
@@ -408,4 +409,34 @@ fn a_pane_that_is_respawned_again_and_again_is_not_remembered_each_time() {
         sizes.push(serde_json::to_string(&scene.machine).expect("writes").len());
     }
     assert_eq!(sizes[1], sizes[49], "{sizes:?}");
+}
+
+#[test]
+fn what_is_said_of_several_events_is_one_message() {
+    let mut scene = Scene::unseen();
+    scene.windows = vec![window(1, "good"), window(2, "bad"), window(3, "gone")];
+    scene.look();
+    scene.windows.push(window(4, "new"));
+    scene.die(1, Exit::with_code(0));
+    scene.die(2, Exit::with_code(2));
+    scene.close(3);
+    let look = scene.snapshot();
+    let events = scene.events(TaskInput::Looked(look));
+    let said = Conversation::of(&events, None).expect("something is said");
+    assert_eq!(
+        said.text,
+        "[tmux-task notification] tmux task @3 (gone) disappeared from session\n\
+         tmux task @1 (good) exited with code 0\n\
+         tmux task @2 (bad) exited with code 2"
+    );
+    assert_eq!(
+        (said.details.level, said.details.session_id, said.custom_type.as_str()),
+        (Level::Warning, None, "tmux-task-event")
+    );
+    let good: Vec<_> = events.iter().filter(|event| event.task == "good" || event.task == "new").cloned().collect();
+    let said = Conversation::of(&good, None).expect("something is said");
+    assert_eq!((said.text.lines().count(), said.details.level), (1, Level::Info), "a start is not spoken of");
+    let states: Vec<_> = events.iter().map(|event| event.state()).collect();
+    let (failed, well) = (Some(State::Error), Some(State::Completed));
+    assert_eq!(states, [None, well, failed, Some(State::Running)]);
 }
