@@ -271,7 +271,7 @@ impl Slot {
     /// The end that was heard of, if there is one that was not told.
     fn tell_end(&mut self, teller: &mut Teller<'_>) {
         if let Phase::Ending { exit, .. } = self.run.phase {
-            self.run.phase = Phase::Over;
+            (self.run.phase, self.run.found) = (Phase::Over, false);
             teller.exited(&self.task, self.pane, &mut self.run, exit);
         }
     }

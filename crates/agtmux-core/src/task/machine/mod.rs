@@ -121,9 +121,11 @@ impl TaskMachine {
         runs.into_iter().any(|known| known.id.as_ref() == Some(run) && known.phase != Phase::Over)
     }
 
-    /// Whether the end of this run was told, or need not be.
+    /// Whether the end of this run was told, or need not be. One that the first look found is not meant: if it turns out to be a
+    /// launch of ours, it is told from its start.
     pub fn has_ended(&self, run: &RunId) -> bool {
-        self.knows(run) && !self.awaits_end(run)
+        let found = |slot: &Slot| slot.run.found && slot.run.id.as_ref() == Some(run);
+        self.knows(run) && !self.awaits_end(run) && !self.slots.values().any(found)
     }
 
     /// Whether it knows of no window.

@@ -1,9 +1,9 @@
 //! What looks alone tell: the rules of the event-flow document.
 
-use super::scene::{Scene, window};
+use super::scene::{Scene, run, window};
 use crate::ids::{Generation, WindowId};
 use crate::state::State;
-use crate::task::{Conversation, Delivery, Ending, Exit, Level, Signal, TaskEventKind, TaskInput};
+use crate::task::{Conversation, Delivery, Ending, Exit, Level, Signal, TaskEventKind, TaskInput, TaskLook};
 
 const NOTHING: [&str; 0] = [];
 
@@ -20,6 +20,18 @@ fn the_first_look_is_the_baseline() {
     scene.window(3).bell_count = 5;
     assert_eq!(scene.look(), ["@1 (live) exited with code 0"]);
     assert_eq!(scene.settle(), ["@3 (rang) sent a terminal notification"]);
+}
+
+#[test]
+fn a_launch_that_the_first_look_found_dead_is_not_over_before_it_was_told() {
+    let mut scene = Scene::unseen();
+    scene.windows = vec![TaskLook { run: Some(run("r1")), ..window(1, "api") }];
+    scene.die(1, Exit::with_code(5));
+    assert_eq!(scene.look(), NOTHING);
+    assert!(!scene.machine.has_ended(&run("r1")), "whoever started it could not store that yet");
+    assert_eq!(scene.started(1, "api", "r1"), ["@1 (api) started"]);
+    assert_eq!(scene.look(), ["@1 (api) exited with code 5"]);
+    assert!(scene.machine.has_ended(&run("r1")));
 }
 
 #[test]
