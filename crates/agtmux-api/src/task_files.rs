@@ -169,10 +169,11 @@ impl RunFiles {
         if self.read_output().is_some_and(|status| status.ended) {
             return Reading::Over;
         }
-        match File::open(self.output()).map(|file| file.try_lock_shared()) {
-            Err(_) => Reading::NotBegun,
-            Ok(Ok(())) => Reading::Over,
+        match open_itself(&self.output()).map(|file| file.try_lock_shared()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Reading::NotBegun,
             Ok(Err(_)) => Reading::GoesOn,
+            // Also where something else lies in its place: no reader of ours will come to its end there.
+            Ok(Ok(())) | Err(_) => Reading::Over,
         }
     }
 
@@ -325,6 +326,9 @@ mod tests {
         fs::write(&other, "kept").expect("written");
         let fifo = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).expect("a fifo");
         std::os::unix::fs::symlink(&other, dir.join("r1.exit.draft")).expect("linked");
+        fifo(&files.output());
+        assert_eq!((files.read_output(), files.reading()), (None, Reading::Over), "nor for the one who reads it");
+        fs::remove_file(files.output()).expect("removed");
         std::os::unix::fs::symlink(&other, files.output()).expect("linked");
         fifo(&files.log());
         assert!(read_log(&files.log(), 10).is_err(), "nobody waits for a fifo");
