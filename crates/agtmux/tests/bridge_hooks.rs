@@ -143,6 +143,48 @@ fn of_a_session_that_is_open_twice_only_the_one_that_is_meant_is_told_of() {
 }
 
 #[test]
+fn of_a_session_that_is_open_twice_the_end_in_one_place_is_not_the_end_of_the_other() {
+    let (world, first) = with_agent();
+    let tmux = world.tmux("default");
+    let second = tmux.new_session("again", &world.stand_in("claude"));
+    let agent_id = hook(&world, "session-start", &session_start("s1", &first, tmux.socket()));
+    let of_it = || items(&list(&world)).iter().filter(|item| item["agent_id"] == agent_id.as_str()).count();
+    wait_until("the first", SOON, || of_it() == 1);
+    wait_until("the second", SOON, || {
+        hook(&world, "session-start", &session_start("s1", &second, tmux.socket()));
+        of_it() == 2
+    });
+    let events = follow(&world, "?types=session_ended,session_created,state_changed", None);
+    hook(&world, "session-end", &session_start("s1", &second, tmux.socket()));
+    // Nobody knows which one this is.
+    post(&world, "/hook/session-end", r#"{"session_id": "s1"}"#);
+    hook(&world, "stop", &session_start("s1", &first, tmux.socket()));
+    let seen = events.until("the word of the first", |event| event.data["new_state"] == "COMPLETE");
+    assert!(seen.iter().all(|event| event.is("state_changed")), "{seen:?}");
+    hook(&world, "session-end", &session_start("s1", &first, tmux.socket()));
+    events.until("its own end", |event| event.is("session_ended"));
+}
+
+#[test]
+fn an_end_that_is_sent_again_after_the_session_came_back_is_no_end() {
+    let (world, pane) = with_agent();
+    let tmux = world.tmux("default");
+    let events = follow(&world, "?types=session_ended,session_created,state_changed", None);
+    let start = session_start("s1", &pane, tmux.socket());
+    let mut end = start.clone();
+    end["event_id"] = json!("end-1");
+    hook(&world, "session-start", &start);
+    hook(&world, "session-end", &end);
+    events.until("its end", |event| event.is("session_ended"));
+    hook(&world, "session-start", &start);
+    events.until("it to be back", |event| event.is("session_created"));
+    hook(&world, "session-end", &end);
+    hook(&world, "stop", &start);
+    let seen = events.until("its word", |event| event.data["new_state"] == "COMPLETE");
+    assert!(!seen.iter().any(|event| event.is("session_ended")), "{seen:?}");
+}
+
+#[test]
 fn nothing_of_what_is_refused_is_kept_and_nothing_secret_of_the_rest() {
     let (world, pane) = with_agent();
     for body in [r#"{"session_id": "s1", "tmux_pane": "zero"}"#, r#"["s1", "/tmp", "%0"]"#] {

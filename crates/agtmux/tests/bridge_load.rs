@@ -37,6 +37,9 @@ const SHORT: Size = Size { readers: 20, stalled: 2, agents: 4, hooks_per_second:
 /// A turn is two hooks and five events.
 const LONG: Size =
     Size { readers: 190, stalled: 10, agents: 10, hooks_per_second: 200.0, lasts: Duration::from_secs(60) };
+/// What is kept of the last events, and for each connection; a quarter of a MiB each.
+const KEPT_MIB: usize = 8;
+const CONNECTIONS_OF_ONE_MIB: usize = 4;
 /// A busy machine takes longer than planned, and everything comes all the same.
 const IN_THE_END: Duration = Duration::from_secs(120);
 
@@ -68,5 +71,7 @@ fn readers_miss_nothing_whatever_others_do() {
     assert!(crowd.readers().iter().all(|reader| each(reader) == turns), "each prompt once");
     assert_eq!((crowd.missed(), crowd.lags().len() as u64), (0, turns * size.readers as u64));
     let (readers, stalled, after) = (size.readers, size.stalled, memory());
+    let bound = before + (KEPT_MIB + (readers + stalled).div_ceil(CONNECTIONS_OF_ONE_MIB)) as u64;
+    assert!(after <= bound, "it holds {after} MiB, after {before} and with a bound of {bound}");
     println!("{turns} turns in {took:?}, {readers} readers and {stalled} stalled; {before} MiB, then {after}");
 }

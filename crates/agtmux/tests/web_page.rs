@@ -9,7 +9,8 @@ mod http;
 #[path = "support/trial_web.rs"]
 mod web;
 
-use agtmux::{agtmux, configure, start, stop, world};
+use agtmux::{SOON, agtmux, configure, start, stop, world};
+use agtmux_testkit::wait_for;
 use browser::Browser;
 use web::{link, open};
 
@@ -31,6 +32,18 @@ fn hostile_names_are_shown_as_text_and_changes_come_by_themselves() {
     };
     told("running");
     browser.wait_for_text("agents", "running");
+    // A session that shows the same pane comes and goes: the agent has one row, and keeps it.
+    let places = |count: usize| {
+        wait_for("the places of the agent", SOON, || {
+            let [places, rows] = ["return agents.size", "return document.querySelectorAll('#agents tr').length"]
+                .map(|script| browser.run(script).to_string());
+            if (places.as_str(), rows.as_str()) == (&*count.to_string(), "1") { Ok(()) } else { Err((places, rows)) }
+        });
+    };
+    tmux.run(&["new-session", "-d", "-s", "beside", "-t", &format!("={HOSTILE}")]);
+    places(2);
+    tmux.run(&["kill-session", "-t", "=beside"]);
+    places(1);
     told("waiting_input");
     browser.wait_for_text("summary", "1 waiting for you");
     let harmless = "return [document.title, document.querySelectorAll('tbody img, tbody script').length]";

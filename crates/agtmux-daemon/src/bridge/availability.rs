@@ -1,5 +1,8 @@
 //! Whether each agent can be typed into: looked at from time to time while anybody follows it, and told when it changes.
 
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
 use agtmux_api::wire::Guards;
 use serde_json::json;
 use tokio::sync::watch;
@@ -18,7 +21,7 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
         let look = async {
             tokio::select! {
                 // Nobody would learn of it: tmux is left in peace.
-                _ = every.tick() => if bridge.0.ring.has_readers() { look_at(&bridge, |_| true).await },
+                _ = every.tick() => if bridge.0.ring.has_readers() { look_at_all(&bridge).await },
                 () = bridge.0.look.notified() => look_at(&bridge, |agent| agent.look).await,
             }
         };
@@ -29,10 +32,15 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
     }
 }
 
+async fn look_at_all(bridge: &Bridge) {
+    bridge.begins_to_look();
+    look_at(bridge, |_| true).await;
+}
+
 async fn look_at(bridge: &Bridge, which: fn(&Tracked) -> bool) {
     let agents: Vec<(String, String)> = {
-        let mut agents = bridge.agents();
-        let wanted = agents.iter_mut().filter(|(_, agent)| which(agent));
+        let mut followed = bridge.followed();
+        let wanted = followed.agents.iter_mut().filter(|(_, agent)| which(agent));
         let looked_at = wanted.map(|(agent_id, agent)| {
             agent.look = false;
             (agent_id.clone(), agent.runtime_id.clone())
@@ -51,23 +59,43 @@ async fn look_at(bridge: &Bridge, which: fn(&Tracked) -> bool) {
 
 async fn look_at_one(bridge: Bridge, agent_id: String, runtime_id: String) {
     let available = bridge.is_available(&runtime_id).await;
-    let mut agents = bridge.agents();
-    let Some(agent) = agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id) else { return };
+    let mut followed = bridge.followed();
+    let known = followed.agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id);
+    let Some(agent) = known else { return };
     let before = agent.available.replace(available);
     let is_news = before != Some(available) && !(before.is_none() && agent.was_there);
-    drop(agents);
     if is_news {
         bridge.tell(Kind::CommanderAvailability, &agent_id, json!({ "available": available }));
     }
 }
 
 impl Bridge {
+    /// How long ago all were looked at, for whoever asks how many can be reached. Where nobody follows they are looked at when that
+    /// is asked for: who asks does not wait for it, and who asks next is told.
+    pub(crate) fn looked_ago(&self) -> Option<Duration> {
+        let ago = self.looked().map(|at| at.elapsed());
+        if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {
+            self.begins_to_look();
+            let bridge = self.clone();
+            tokio::spawn(async move { look_at_all(&bridge).await });
+        }
+        ago
+    }
+
+    fn begins_to_look(&self) {
+        *self.looked() = Some(Instant::now());
+    }
+
+    fn looked(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Somebody begins to follow: what changed while nobody did is looked for now.
     pub(crate) fn is_followed(&self) {
         if self.0.ring.has_readers() {
             return;
         }
-        self.agents().values_mut().for_each(|agent| agent.look = true);
+        self.followed().agents.values_mut().for_each(|agent| agent.look = true);
         self.0.look.notify_one();
     }
 

@@ -10,6 +10,7 @@ mod words;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use agtmux_api::wire::{Item, PaneItem, Scope};
 use agtmux_core::state::State;
@@ -37,11 +38,19 @@ struct Inner {
     store: Arc<Store>,
     clock: Clock,
     ring: Ring,
-    agents: Mutex<HashMap<String, Tracked>>,
-    /// Those who said that their session has ended, and the runtime in which it did.
-    left: Mutex<HashMap<String, String>>,
+    followed: Mutex<Followed>,
     /// Some are to be looked at before it is time.
     look: Notify,
+    /// When all were looked at last.
+    looked: Mutex<Option<Instant>>,
+}
+
+/// Who is followed and who is not any more. What is told of them is told while this is held: in the order in which it happened.
+#[derive(Debug, Default)]
+struct Followed {
+    agents: HashMap<String, Tracked>,
+    /// Those who said that their session has ended, and the runtime in which it did.
+    left: HashMap<String, String>,
 }
 
 /// One agent that lives in a pane.
@@ -80,9 +89,9 @@ impl Bridge {
             store,
             clock,
             ring,
-            agents: Mutex::default(),
-            left: Mutex::default(),
+            followed: Mutex::default(),
             look: Notify::new(),
+            looked: Mutex::default(),
         }));
         tokio::spawn(tracker::run(bridge.clone(), stopping.clone()));
         tokio::spawn(availability::run(bridge.clone(), stopping));
@@ -95,7 +104,7 @@ impl Bridge {
 
     /// The runtime in which this agent lives now.
     pub(crate) fn runtime_of(&self, agent_id: &str) -> Option<String> {
-        self.agents().get(agent_id).map(|agent| agent.runtime_id.clone())
+        self.followed().agents.get(agent_id).map(|agent| agent.runtime_id.clone())
     }
 
     /// Every runtime in which it lives: a session may have been opened twice.
@@ -114,44 +123,50 @@ impl Bridge {
 
     /// One at a time answers an agent: what comes of it belongs to that answer.
     pub(crate) async fn answering(&self, agent_id: &str) -> Option<OwnedMutexGuard<()>> {
-        let one_at_a_time = self.agents().get(agent_id)?.answering.clone();
+        let one_at_a_time = self.followed().agents.get(agent_id)?.answering.clone();
         Some(one_at_a_time.lock_owned().await)
     }
 
-    /// It says that its session has ended: it is not followed any more, whatever still runs in its pane.
-    pub(crate) fn leave(&self, agent_id: &str) {
-        let Some(runtime_id) = self.runtime_of(agent_id) else { return };
-        self.left().insert(agent_id.to_owned(), runtime_id);
-        tracker::ended(self, agent_id);
+    /// It says that its session has ended: it is not followed any more, whatever still runs in its pane. Of one that is open twice
+    /// only the place that is followed can say so.
+    pub(crate) fn leave(&self, agent_id: &str, speaker: Option<&str>) {
+        let is_open_twice = self.runtimes_of(agent_id).len() > 1;
+        let mut followed = self.followed();
+        let Some(runtime_id) = followed.agents.get(agent_id).map(|agent| agent.runtime_id.clone()) else { return };
+        let speaks = match speaker {
+            Some(speaker) => speaker == runtime_id,
+            None => !is_open_twice,
+        };
+        if speaks {
+            followed.left.insert(agent_id.to_owned(), runtime_id);
+            tracker::ended(self, &mut followed, agent_id);
+        }
     }
 
     /// It says that its session goes on after all.
     pub(crate) fn come_back(&self, agent_id: &str) {
-        if self.left().remove(agent_id).is_none() {
-            return;
-        }
-        if let Some(pane) = self.panes_of(agent_id).first() {
-            tracker::begun(self, agent_id, pane);
+        let panes = self.panes_of(agent_id);
+        let mut followed = self.followed();
+        if followed.left.remove(agent_id).is_some()
+            && let Some(pane) = panes.first()
+        {
+            tracker::begun(self, &mut followed, agent_id, pane);
         }
     }
 
     pub(crate) fn state_of(&self, agent_id: &str) -> Option<State> {
-        self.agents().get(agent_id).and_then(|agent| agent.state)
+        self.followed().agents.get(agent_id).and_then(|agent| agent.state)
     }
 
     /// How many agents are tracked, and how many of them can be reached.
     pub(crate) fn tally(&self) -> (u32, u32) {
-        let agents = self.agents();
+        let agents = &self.followed().agents;
         let available = agents.values().filter(|agent| agent.available == Some(true)).count();
         (count(agents.len()), count(available))
     }
 
-    fn agents(&self) -> MutexGuard<'_, HashMap<String, Tracked>> {
-        self.0.agents.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn left(&self) -> MutexGuard<'_, HashMap<String, String>> {
-        self.0.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn followed(&self) -> MutexGuard<'_, Followed> {
+        self.0.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell(&self, kind: Kind, agent_id: &str, mut data: Value) {

@@ -51,6 +51,8 @@ pub(crate) struct Passed {
 pub(crate) struct Ring {
     kept: RwLock<Kept>,
     latest: watch::Sender<u64>,
+    /// The same for those who are no readers.
+    stirs: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
@@ -67,7 +69,7 @@ impl Ring {
     pub(super) fn new(started: Timestamp) -> Self {
         let last = u64::try_from(started.as_microsecond()).unwrap_or(0);
         let kept = Kept { events: VecDeque::new(), bytes: 0, complete_from: last, last };
-        Self { kept: RwLock::new(kept), latest: watch::Sender::new(last) }
+        Self { kept: RwLock::new(kept), latest: watch::Sender::new(last), stirs: watch::Sender::new(last) }
     }
 
     pub(super) fn publish(&self, kind: Kind, agent_id: &str, data: &Value) {
@@ -83,7 +85,12 @@ impl Ring {
             kept.complete_from = dropped.id;
         }
         drop(kept);
+        self.wake(id);
+    }
+
+    fn wake(&self, id: u64) {
         self.latest.send_replace(id);
+        self.stirs.send_replace(id);
     }
 
     /// Something happened that nobody can be told of any more: every reader has to start over.
@@ -93,7 +100,7 @@ impl Ring {
         let last = kept.last;
         *kept = Kept { events: VecDeque::new(), bytes: 0, complete_from: last, last };
         drop(kept);
-        self.latest.send_replace(last);
+        self.wake(last);
     }
 
     /// The next few that came after this number; none where some of it is gone.
@@ -112,6 +119,11 @@ impl Ring {
 
     pub(crate) fn follow(&self) -> watch::Receiver<u64> {
         self.latest.subscribe()
+    }
+
+    /// Turns with every event, and makes nobody a reader.
+    pub(crate) fn stirs(&self) -> watch::Receiver<u64> {
+        self.stirs.subscribe()
     }
 
     pub(crate) fn has_readers(&self) -> bool {

@@ -1,5 +1,7 @@
 //! From what everyone sees to what bridges follow.
 
+use std::collections::hash_map::Entry;
+
 use agtmux_api::wire::{EventKind, Item, PaneItem, Scope, WatchEvent};
 use agtmux_core::state::State;
 use serde_json::json;
@@ -7,7 +9,7 @@ use tokio::sync::{broadcast, watch};
 
 use super::places::{Places, Shift};
 use super::words::{COMMANDED, word};
-use super::{Actor, Bridge, Intent, Kind, Tracked, Turn};
+use super::{Actor, Bridge, Followed, Intent, Kind, Tracked, Turn};
 use crate::engine::Submitted;
 use crate::shared::Since;
 
@@ -48,7 +50,7 @@ fn begin(bridge: &Bridge, places: &mut Places) -> u64 {
             && let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked(&pane))
         {
             places.put(pane.identity.clone(), Some(&pane));
-            bridge.agents().entry(agent_id).or_insert(Tracked { was_there: true, ..tracked });
+            bridge.followed().agents.entry(agent_id).or_insert(Tracked { was_there: true, ..tracked });
         }
     }
     bridge.0.look.notify_one();
@@ -108,8 +110,9 @@ async fn take(bridge: &Bridge, places: &mut Places, shifts: Vec<Shift>) {
             // It may have been followed where it is no longer.
             Some(pane) => seen(bridge, places, pane).await,
             None => {
-                bridge.left().remove(&agent_id);
-                ended(bridge, &agent_id);
+                let mut followed = bridge.followed();
+                followed.left.remove(&agent_id);
+                ended(bridge, &mut followed, &agent_id);
             }
         }
     }
@@ -117,13 +120,17 @@ async fn take(bridge: &Bridge, places: &mut Places, shifts: Vec<Shift>) {
 
 async fn seen(bridge: &Bridge, places: &Places, pane: &PaneItem) {
     let (Some(agent_id), Some(now)) = (pane.agent_id.as_deref(), tracked(pane)) else { return };
-    let ended_in = bridge.left().get(agent_id).cloned();
-    if ended_in.as_ref() == Some(&now.runtime_id) {
-        return;
-    }
-    bridge.left().remove(agent_id);
-    let known = bridge.agents().get(agent_id).cloned();
-    let Some(before) = known else { return begun(bridge, agent_id, pane) };
+    let before = {
+        let mut followed = bridge.followed();
+        if followed.left.get(agent_id) == Some(&now.runtime_id) {
+            return;
+        }
+        followed.left.remove(agent_id);
+        match followed.agents.get(agent_id) {
+            Some(before) => before.clone(),
+            None => return begun(bridge, &mut followed, agent_id, pane),
+        }
+    };
     let moves = before.runtime_id != now.runtime_id;
     // A session that is open twice is followed where it was first.
     if (!moves && before.state == now.state) || (moves && places.has(agent_id, &before.runtime_id)) {
@@ -137,15 +144,14 @@ async fn seen(bridge: &Bridge, places: &Places, pane: &PaneItem) {
 }
 
 fn changed(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: Tracked) {
-    let mut agents = bridge.agents();
-    let Some(agent) = agents.get_mut(agent_id) else { return };
+    let mut followed = bridge.followed();
+    let Some(agent) = followed.agents.get_mut(agent_id) else { return };
     // It may be out of reach now, or back.
     let unsure = |state: Option<State>| state == Some(State::Unknown);
     let look = agent.look || agent.runtime_id != now.runtime_id || unsure(agent.state) != unsure(now.state);
     let (told, tells) = (agent.told, now.told);
     let turn_id = agent.turn_id.take_if(|_| told != tells);
     *agent = Tracked { runtime_id: now.runtime_id, state: now.state, told: tells, look, ..agent.clone() };
-    drop(agents);
     if look {
         bridge.0.look.notify_one();
     }
@@ -157,9 +163,10 @@ fn changed(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: Tracked) {
     }
 }
 
-pub(super) fn begun(bridge: &Bridge, agent_id: &str, pane: &PaneItem) {
-    let Some(now) = tracked(pane) else { return };
-    bridge.agents().insert(agent_id.to_owned(), now);
+/// Nobody who is followed begins anew.
+pub(super) fn begun(bridge: &Bridge, followed: &mut Followed, agent_id: &str, pane: &PaneItem) {
+    let (Some(now), Entry::Vacant(place)) = (tracked(pane), followed.agents.entry(agent_id.to_owned())) else { return };
+    place.insert(now);
     let data = json!({
         "agent_type": pane.agent_type, "tmux_pane_id": pane.identity.pane_id, "server": pane.identity.server,
         "session_name": pane.identity.session_name, "working_directory": pane.cwd, "state": pane.state.and_then(word),
@@ -171,17 +178,16 @@ pub(super) fn begun(bridge: &Bridge, agent_id: &str, pane: &PaneItem) {
 /// What an answer led to may be over before anybody could see it: it is told all the same.
 fn went_on(bridge: &Bridge, agent_id: &str) {
     let (Some(asked), processing) = (word(State::WaitingInput), word(State::Running)) else { return };
-    let mut agents = bridge.agents();
-    let Some(agent) = agents.get_mut(agent_id).filter(|agent| agent.told == Some(asked)) else { return };
+    let mut followed = bridge.followed();
+    let Some(agent) = followed.agents.get_mut(agent_id).filter(|agent| agent.told == Some(asked)) else { return };
     let Some(turn_id) = agent.turn_id.take() else { return };
     agent.told = processing;
-    drop(agents);
     let data = json!({"old_state": asked, "new_state": processing, "state": State::Running, "turn_id": turn_id});
     bridge.tell(Kind::StateChanged, agent_id, data);
 }
 
-pub(super) fn ended(bridge: &Bridge, agent_id: &str) {
-    let Some(gone) = bridge.agents().remove(agent_id) else { return };
+pub(super) fn ended(bridge: &Bridge, followed: &mut Followed, agent_id: &str) {
+    let Some(gone) = followed.agents.remove(agent_id) else { return };
     if gone.available == Some(true) {
         bridge.tell(Kind::CommanderAvailability, agent_id, json!({ "available": false }));
     }
@@ -190,16 +196,15 @@ pub(super) fn ended(bridge: &Bridge, agent_id: &str) {
 
 /// A prompt went in.
 async fn commanded(bridge: &Bridge, heard: &Submitted) {
-    let found =
-        bridge.agents().iter().find(|(_, agent)| agent.runtime_id == heard.runtime.as_str()).map(|(id, _)| id.clone());
+    let is_meant = |agent: &Tracked| agent.runtime_id == heard.runtime.as_str();
+    let found = bridge.followed().agents.iter().find(|(_, agent)| is_meant(agent)).map(|(id, _)| id.clone());
     let Some(agent_id) = found else { return };
     let turn = Turn { agent_id: &agent_id, actor: Actor::User, intent: Intent::Command, text: &heard.text };
     let turn_id = bridge.note_turn(turn).await;
-    let mut agents = bridge.agents();
-    let Some(agent) = agents.get_mut(&agent_id) else { return };
+    let mut followed = bridge.followed();
+    let Some(agent) = followed.agents.get_mut(&agent_id) else { return };
     if matches!(agent.told, Some("IDLE" | "COMPLETE")) {
         let told = agent.told.replace(COMMANDED);
-        drop(agents);
         let data = json!({"old_state": told, "new_state": COMMANDED, "turn_id": turn_id});
         bridge.tell(Kind::StateChanged, &agent_id, data);
     }

@@ -60,14 +60,14 @@ impl Bridge {
     /// A turn is about to be taken. The next change of the agent's state belongs to it: an agent goes on sooner than it is
     /// known that it was answered.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
-        if let Some(agent) = self.agents().get_mut(agent_id) {
+        if let Some(agent) = self.followed().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());
         }
     }
 
     /// It was not taken after all.
     pub(crate) fn forget_turn(&self, agent_id: &str, turn_id: &str) {
-        if let Some(agent) = self.agents().get_mut(agent_id) {
+        if let Some(agent) = self.followed().agents.get_mut(agent_id) {
             agent.turn_id.take_if(|expected| expected == turn_id);
         }
     }

@@ -107,7 +107,9 @@ fn components(context: &Context, well: bool) -> BTreeMap<String, Component> {
     let status = |well: bool| if well { "ok" } else { "degraded" }.to_owned();
     let bridge =
         Component { status: status(well), detail: format!("{} tmux servers", context.discovery.servers().len()) };
-    let detail = format!("{available} of {tracked} agents can be reached");
+    // Who has just come was looked at when it came.
+    let looked = context.bridge.looked_ago().map(|ago| format!("; all were looked at {} s ago", ago.as_secs()));
+    let detail = format!("{available} of {tracked} agents can be reached{}", looked.unwrap_or_default());
     let availability = Component { status: status(available == tracked), detail };
     BTreeMap::from([("tmux_bridge".into(), bridge), ("commander_availability".into(), availability)])
 }

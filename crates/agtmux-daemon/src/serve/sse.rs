@@ -11,6 +11,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use super::query::Refusal;
 
@@ -36,7 +37,7 @@ fn comment(position: Option<u64>) -> Bytes {
 
 /// Ends with the daemon, or when nobody writes any more.
 pub(super) fn stream(place: impl Place, latest: watch::Receiver<u64>, stopping: watch::Receiver<bool>) -> Response {
-    let reader = Reader { place, latest, stopping, begun: false };
+    let reader = Reader { place, latest, stopping, heartbeat: HEARTBEAT, begun: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -63,12 +64,15 @@ struct Reader<P> {
     /// Turns with every event.
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
+    heartbeat: Duration,
     begun: bool,
 }
 
 impl<P: Place> Reader<P> {
     /// The next bytes to send, or `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
+        // Also where much happens that is not for this reader.
+        let silent_until = Instant::now() + self.heartbeat;
         loop {
             self.latest.mark_unchanged();
             let chunk = self.place.catch_up();
@@ -82,8 +86,42 @@ impl<P: Place> Reader<P> {
             tokio::select! {
                 changed = self.latest.changed() => changed.ok()?,
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(HEARTBEAT) => return Some(comment(self.place.position())),
+                () = sleep_until(silent_until) => return Some(comment(self.place.position())),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Much happens, and nothing of it is for this reader.
+    struct Elsewhere(u64);
+
+    impl Place for Elsewhere {
+        fn catch_up(&mut self) -> Bytes {
+            self.0 += 1;
+            Bytes::new()
+        }
+
+        fn position(&self) -> Option<u64> {
+            Some(self.0)
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_hears_nothing_of_what_happens_is_told_where_it_is() {
+        let (happens, latest) = watch::channel(0);
+        let (_goes_on, stopping) = watch::channel(false);
+        let heartbeat = Duration::from_millis(100);
+        let mut reader = Reader { place: Elsewhere(0), latest, stopping, heartbeat, begun: true };
+        tokio::spawn(async move {
+            while happens.send(0).is_ok() {
+                tokio::time::sleep(heartbeat / 10).await;
+            }
+        });
+        let heard = tokio::time::timeout(Duration::from_secs(20), reader.next()).await.expect("a heartbeat in time");
+        assert_eq!(heard, Some(comment(reader.place.position())));
     }
 }

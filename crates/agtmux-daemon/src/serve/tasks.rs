@@ -21,6 +21,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use super::Context;
 use super::query::{Asked, Refusal};
@@ -237,6 +238,8 @@ impl Reader {
     /// What has come since the last time; a comment at the start, and where nothing has come for long.
     async fn next(&mut self) -> Option<Bytes> {
         let pause = if self.query.run_id.is_some() { HEARTBEAT_OF_ONE_RUN } else { HEARTBEAT };
+        // Also where much happens that is not for this reader.
+        let silent_until = Instant::now() + pause;
         loop {
             if self.is_over {
                 return None;
@@ -262,7 +265,7 @@ impl Reader {
             tokio::select! {
                 changed = self.latest.changed() => if changed.is_err() { return None },
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(pause) => return Some(COMMENT),
+                () = sleep_until(silent_until) => return Some(COMMENT),
             }
         }
     }

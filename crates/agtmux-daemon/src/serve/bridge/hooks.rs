@@ -1,7 +1,7 @@
 //! `POST /hook/<event>`: what scripts in any language tell of an agent.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{EventIn, HookAnswer, HookIn, ReceiptStatus};
+use agtmux_api::wire::{EventIn, HookAnswer, HookIn, Receipt, ReceiptStatus};
 use agtmux_core::ids::AgentType;
 use agtmux_core::redact;
 use axum::Json;
@@ -63,16 +63,20 @@ pub(crate) async fn post_hook(
         Some(incoming) => Some(context.engine.event(incoming).await?),
         None => None,
     };
-    follow(&context, &agent_id, event_type);
+    follow(&context, &agent_id, event_type, receipt.as_ref());
     let bound = receipt.as_ref().is_some_and(|receipt| receipt.status != ReceiptStatus::PendingBind);
     let event_id = receipt.map(|receipt| receipt.event_id);
     Ok(Json(HookAnswer { status: "ok".into(), agent_id, bound, event_id }))
 }
 
 /// Whose session ends is followed no longer; the process may need a moment to end as well.
-fn follow(context: &Context, agent_id: &str, event_type: &str) {
+fn follow(context: &Context, agent_id: &str, event_type: &str, receipt: Option<&Receipt>) {
+    if receipt.is_some_and(|receipt| receipt.status == ReceiptStatus::Duplicate) {
+        // It was told before, and may have come back since.
+        return;
+    }
     match event_type {
-        "SessionEnd" => context.bridge.leave(agent_id),
+        "SessionEnd" => context.bridge.leave(agent_id, receipt.and_then(|receipt| receipt.runtime_id.as_deref())),
         "SessionStart" | "UserPromptSubmit" => context.bridge.come_back(agent_id),
         _ => {}
     }

@@ -71,7 +71,7 @@ async fn respond(
         let busy = (ErrorCode::Precondition, "wrong_state");
         return Err(Fault::new(StatusCode::CONFLICT, busy, "others are answering it", "look again, then try again"));
     };
-    let mut changes = context.bridge.ring().follow();
+    let mut changes = context.bridge.ring().stirs();
     let before = context.bridge.state_of(agent_id);
     let guards = Guards {
         r#ref: format!("runtime:{runtime_id}"),
@@ -200,7 +200,16 @@ async fn runtime_of(context: &Context, agent_id: &str) -> Result<String, Fault> 
     }
     let (path, id) = (context.store.path().to_owned(), agent_id.to_owned());
     let known = tokio::task::spawn_blocking(move || agents::pane_of(&path, &id)).await;
-    match known.ok().and_then(Result::ok).flatten() {
+    let unread = || {
+        let unread = (ErrorCode::NotStored, "not_stored");
+        Fault::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            unread,
+            "what is known of it cannot be read",
+            "agtmux daemon status",
+        )
+    };
+    match known.ok().and_then(Result::ok).ok_or_else(unread)? {
         None => Err(no_such_agent()),
         Some(None) => {
             Err(Fault::bad("no_pane_id", "no tmux pane is known of this agent", "send tmux_pane with its hooks"))

@@ -9,17 +9,20 @@ let connected = false;
 let refused = false;
 let listening = false;
 
-const key = (identity) => JSON.stringify([identity.target, identity.server, identity.pane_id]);
+// A pane is listed once for each session that shows it, and has one row.
+const place = (identity) =>
+  JSON.stringify([identity.target, identity.server, identity.session_name, identity.window_id, identity.pane_id]);
+const pane = (identity) => JSON.stringify([identity.target, identity.server, identity.pane_id]);
 
 function take(message) {
   if (message.type === "all") {
     agents.clear();
-    for (const item of message.items) agents.set(key(item.identity), item);
+    for (const item of message.items) agents.set(place(item.identity), item);
   } else if (message.type === "remove") {
-    agents.delete(key(message.item.identity));
+    agents.delete(place(message.item.identity));
   } else if (message.type === "upsert") {
-    if (message.item.agent_type === null) agents.delete(key(message.item.identity));
-    else agents.set(key(message.item.identity), message.item);
+    if (message.item.agent_type === null) agents.delete(place(message.item.identity));
+    else agents.set(place(message.item.identity), message.item);
   }
   refused = message.type === "refused";
   connected = !refused && message.type !== "lost";
@@ -42,8 +45,9 @@ function cell(row, text, name) {
 
 function draw() {
   const body = document.getElementById("agents");
-  const items = [...agents.values()].sort((a, b) =>
-    order.indexOf(a.state) - order.indexOf(b.state) || key(a.identity).localeCompare(key(b.identity)));
+  const panes = new Map([...agents.values()].map((item) => [pane(item.identity), item]));
+  const items = [...panes.values()].sort((a, b) =>
+    order.indexOf(a.state) - order.indexOf(b.state) || pane(a.identity).localeCompare(pane(b.identity)));
   body.replaceChildren();
   for (const item of items) {
     const row = body.insertRow();
