@@ -259,6 +259,24 @@ fn the_same_words_further_down_are_asked_anew() {
 }
 
 #[test]
+fn the_same_words_on_the_same_line_are_asked_anew_after_an_answer() {
+    let mut scene = Scene::unseen();
+    scene.windows = vec![window(1, "t")];
+    scene.look();
+    scene.ask(1, "Select an option: ");
+    assert_eq!(scene.settle().len(), 1);
+    for answers in 1..=3 {
+        scene.window(1).answers = answers;
+        assert_eq!(scene.settle().len(), 1, "after {answers}");
+        scene.restart();
+        assert_eq!(scene.settle(), NOTHING);
+    }
+    // Where the count could not be read just now nothing is known to be new.
+    scene.window(1).answers = 0;
+    assert_eq!(scene.settle(), NOTHING);
+}
+
+#[test]
 fn each_window_asks_for_itself() {
     let mut scene = Scene::unseen();
     scene.windows = vec![window(1, "a"), window(2, "b")];
