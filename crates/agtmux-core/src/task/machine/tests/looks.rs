@@ -411,6 +411,29 @@ fn a_dead_window_that_somebody_respawned_can_exit_again() {
 }
 
 #[test]
+fn an_end_that_was_told_is_a_fresh_one_until_a_look_shows_it() {
+    let mut scene = Scene::new();
+    scene.launch(1, "t", "r1");
+    let (run, output, exit) = (run("r1"), String::new(), Exit::with_code(0));
+    assert!(!scene.machine.has_just_ended(&run) && !scene.machine.knows_end_in(WindowId(1)));
+    assert_eq!(scene.events(TaskInput::Finished { run: run.clone(), exit, bells: 0, output }).len(), 1);
+    for _ in 0..2 {
+        assert!(scene.machine.has_just_ended(&run) && scene.machine.knows_end_in(WindowId(1)));
+        assert_eq!(scene.look(), NOTHING);
+    }
+    scene.die(1, exit);
+    assert_eq!(scene.look(), NOTHING);
+    assert!(!scene.machine.has_just_ended(&run) && scene.machine.knows_end_in(WindowId(1)));
+    // What somebody started there instead is none of ours, and has not ended.
+    scene.window(1).dead = false;
+    scene.look();
+    assert!(!scene.machine.has_just_ended(&run) && !scene.machine.knows_end_in(WindowId(1)));
+    scene.die(1, Exit::UNKNOWN);
+    scene.look();
+    assert!(!scene.machine.knows_end_in(WindowId(1)), "tmux may tell more of it");
+}
+
+#[test]
 fn secrets_are_told_to_nobody() {
     let mut scene = Scene::unseen();
     scene.windows = vec![window(1, "t")];
