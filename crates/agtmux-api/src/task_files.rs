@@ -197,7 +197,7 @@ impl RunFiles {
     pub fn remove_log(&self) {
         let log = self.log();
         let _ = fs::remove_file(self.kept_spec());
-        let _ = fs::remove_file(older(&log));
+        let _ = fs::remove_file(older_log(&log));
         let _ = fs::remove_file(log);
     }
 }
@@ -240,7 +240,7 @@ impl BoundedLog {
     pub fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.size >= self.most {
-                fs::rename(&self.path, older(&self.path))?;
+                fs::rename(&self.path, older_log(&self.path))?;
                 (self.file, self.size) = (fresh(&self.path)?, 0);
             }
             let room = usize::try_from(self.most - self.size).unwrap_or(usize::MAX);
@@ -256,7 +256,7 @@ impl BoundedLog {
 /// What is kept, the oldest first, and at most this much of it from its end.
 pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let newer = end_of(path, most)?;
-    let mut bytes = end_of(&older(path), most - newer.len() as u64)?;
+    let mut bytes = end_of(&older_log(path), most - newer.len() as u64)?;
     bytes.extend(newer);
     Ok(bytes)
 }
@@ -275,7 +275,8 @@ fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn older(path: &Path) -> PathBuf {
+/// Where the part of a log is that was put aside when the other one was full.
+pub fn older_log(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 

@@ -80,6 +80,26 @@ fn what_a_live_task_writes_is_followed_to_its_end() {
 }
 
 #[test]
+fn of_a_task_that_never_stops_writing_each_line_is_shown_once() {
+    let stage = Stage::new();
+    stage.run("t", "n=0; while [ ! -e end ]; do n=$((n + 1)); echo line $n; done; printf last");
+    wait_until("it writes", SOON, || !stage.done(&["logs", "t", "--lines", "1"]).text().is_empty());
+    for _ in 0..3 {
+        let (follower, file) = beside(&stage, &["logs", "t", "-f", "--lines", "5"]);
+        let shown = || fs::read_to_string(&file).unwrap_or_default();
+        wait_until("it goes on", SOON, || shown().lines().count() > 500);
+        drop(follower);
+        let text = shown();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let numbers: Vec<u64> = whole.lines().filter_map(|line| line.strip_prefix("line ")?.parse().ok()).collect();
+        let first = numbers.first().copied().expect("lines");
+        let expected: Vec<u64> = (first..).take(numbers.len()).collect();
+        assert!(numbers == expected, "{} lines from {first} on", numbers.len());
+    }
+    fs::write(stage.file("end"), "").expect("written");
+}
+
+#[test]
 fn more_events_than_one_answer_has_are_all_shown() {
     let stage = Stage::new();
     let task = stage.run("t", "exit 0");
