@@ -46,13 +46,15 @@ pub struct OutputStatus {
     pub quiet: bool,
     /// Everything up to the end of the program has been read.
     pub ended: bool,
+    /// How many lines were ended where it had stopped at what may be a prompt.
+    pub answers: u64,
 }
 
 impl OutputStatus {
     /// Always as long, so that it can be written over.
     fn to_line(self) -> String {
-        let Self { bells, bytes, quiet, ended } = self;
-        let line = format!("{bells:020} {bytes:020} {} {} ", u8::from(quiet), u8::from(ended));
+        let Self { bells, bytes, quiet, ended, answers } = self;
+        let line = format!("{bells:020} {bytes:020} {} {} {answers:020} ", u8::from(quiet), u8::from(ended));
         let sum = checksum(line.as_bytes());
         format!("{line}{sum:010}\n")
     }
@@ -67,7 +69,10 @@ impl OutputStatus {
         let mut words = line.split_whitespace();
         let (bells, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let mut flag = || words.next().map(|word| word == "1");
-        Some(Self { bells, bytes, quiet: flag()?, ended: flag()? })
+        let (quiet, ended) = (flag()?, flag()?);
+        // Readers that were started by an agtmux before this one do not count them.
+        let answers = words.next().map_or(Some(0), |word| word.parse().ok())?;
+        Some(Self { bells, bytes, quiet, ended, answers })
     }
 }
 
@@ -192,7 +197,7 @@ impl RunFiles {
     pub fn remove_log(&self) {
         let log = self.log();
         let _ = fs::remove_file(self.kept_spec());
-        let _ = fs::remove_file(older(&log));
+        let _ = fs::remove_file(older_log(&log));
         let _ = fs::remove_file(log);
     }
 }
@@ -235,7 +240,7 @@ impl BoundedLog {
     pub fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.size >= self.most {
-                fs::rename(&self.path, older(&self.path))?;
+                fs::rename(&self.path, older_log(&self.path))?;
                 (self.file, self.size) = (fresh(&self.path)?, 0);
             }
             let room = usize::try_from(self.most - self.size).unwrap_or(usize::MAX);
@@ -251,7 +256,7 @@ impl BoundedLog {
 /// What is kept, the oldest first, and at most this much of it from its end.
 pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let newer = end_of(path, most)?;
-    let mut bytes = end_of(&older(path), most - newer.len() as u64)?;
+    let mut bytes = end_of(&older_log(path), most - newer.len() as u64)?;
     bytes.extend(newer);
     Ok(bytes)
 }
@@ -270,7 +275,8 @@ fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn older(path: &Path) -> PathBuf {
+/// Where the part of a log is that was put aside when the other one was full.
+pub fn older_log(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 
@@ -309,13 +315,20 @@ mod tests {
 
     #[test]
     fn a_status_comes_back_whole_or_not_at_all() {
-        let status = OutputStatus { bells: 12, bytes: 9_000_000, quiet: true, ended: false };
+        let status = OutputStatus { bells: 12, bytes: 9_000_000, quiet: true, ended: false, answers: 4 };
         let line = status.to_line();
         assert_eq!(line.len(), OutputStatus { bells: u64::MAX, ..OutputStatus::default() }.to_line().len());
         assert_eq!(OutputStatus::of_line(&line), Some(status));
         let torn = format!("{}{}", &line[..20], &OutputStatus { bells: 13, ..status }.to_line()[20..]);
         assert_eq!(OutputStatus::of_line(&torn), None);
         assert_eq!(OutputStatus::of_line(""), None);
+        let old = format!("{:020} {:020} 1 0 ", 12, 9_000_000);
+        let old = format!("{old}{:010}\n", checksum(old.as_bytes()));
+        assert_eq!(
+            OutputStatus::of_line(&old),
+            Some(OutputStatus { answers: 0, ..status }),
+            "of a reader before this one"
+        );
     }
 
     #[test]

@@ -91,9 +91,7 @@ const IN_LINE: &[u8] = b"mKhlncqt";
 pub fn last_line(bytes: &[u8]) -> Option<String> {
     let open = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = open.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
-    let mut reader = Reader::default();
-    let moves = |byte: &u8| matches!(reader.read(*byte), Piece::Csi(last) if !IN_LINE.contains(&last));
-    if bytes[start..].iter().any(moves) {
+    if has_code(&bytes[start..], |last| !IN_LINE.contains(&last)) {
         return None;
     }
     let mut line = lines(&open[start..]).pop().unwrap_or_default();
@@ -101,6 +99,20 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
         line.push('\n');
     }
     Some(line)
+}
+
+/// Whether the cursor is on the line on which it was before these bytes, which end none: somebody may have typed them there. One
+/// who draws anew goes elsewhere first.
+pub fn stays_in_line(bytes: &[u8]) -> bool {
+    !bytes.contains(&b'\n') && !has_code(bytes, |last| !IN_LINE.contains(&last) && !WHILE_TYPING.contains(&last))
+}
+
+/// What editors of lines write besides: they step about, insert, and erase what is behind the cursor.
+const WHILE_TYPING: &[u8] = b"CDGJPX@";
+
+fn has_code(bytes: &[u8], is_meant: impl Fn(u8) -> bool) -> bool {
+    let mut reader = Reader::default();
+    bytes.iter().any(|byte| matches!(reader.read(*byte), Piece::Csi(last) if is_meant(last)))
 }
 
 #[derive(Default)]
@@ -159,6 +171,16 @@ mod tests {
 
     fn bells(bytes: &[u8]) -> u64 {
         Bells::default().count(bytes)
+    }
+
+    #[test]
+    fn what_is_typed_stays_in_its_line_and_what_is_drawn_does_not() {
+        for typed in [&b""[..], b"yes", b"n\x08 \x08y\r", b"\x1b[C\x1b[2Dx\x1b[K\x1b[?2004l\r", b"\x1b[1@a\x1b[J"] {
+            assert!(stays_in_line(typed), "{typed:?}");
+        }
+        for drawn in [&b"\n"[..], b"\x1b[Hmenu", b"\x1b[2A\r", b"yes\x1b[5;1H"] {
+            assert!(!stays_in_line(drawn), "{drawn:?}");
+        }
     }
 
     #[test]

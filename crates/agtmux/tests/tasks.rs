@@ -108,11 +108,12 @@ fn a_list_tells_what_runs_and_how_the_rest_ended() {
     let runs = launch(&world, "runs", "echo up; exec sleep 100");
     wait_for_event(&world, &ended, "exited");
     wait_for_event(&world, &killed, "exited");
-    let shown = wait_for("the output of all", SOON, || {
+    let shown = wait_for("the output of all, and both ends", SOON, || {
         let shown = task(&world, &["list", "--json"]).json();
-        let previews =
-            shown["tasks"].as_array().map(|tasks| tasks.iter().map(|t| t["output_preview"].clone()).collect());
-        (previews == Some(vec![json!("hello"), json!(""), json!("up")])).then_some(shown.clone()).ok_or(shown)
+        let each = |task: &Value| (task["output_preview"].clone(), task["dead"].clone());
+        let all = shown["tasks"].as_array().map(|tasks| tasks.iter().map(each).collect::<Vec<_>>());
+        let expected = [("hello", true), ("", true), ("up", false)].map(|(text, dead)| (json!(text), json!(dead)));
+        (all == Some(expected.to_vec())).then_some(shown.clone()).ok_or(shown)
     });
     let row = |at: usize| {
         let task = &shown["tasks"][at];

@@ -67,6 +67,10 @@ pub struct TaskLook {
     /// Which line that is, counted from the beginning of the pane's history: a prompt further down is asked anew.
     #[serde(skip)]
     pub cursor_row: Option<u64>,
+    /// How many questions of the run were answered, as far as its output tells: what a prompt says after one is asked anew, also on the
+    /// same line.
+    #[serde(skip)]
+    pub answers: u64,
 }
 
 impl TaskLook {

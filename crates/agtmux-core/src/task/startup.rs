@@ -119,6 +119,7 @@ mod tests {
             run: None,
             cursor_line: None,
             cursor_row: None,
+            answers: 0,
         }
     }
 

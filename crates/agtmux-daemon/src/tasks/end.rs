@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskEventsQuery, TaskStop};
+use agtmux_api::wire::{EndedTask, TaskCleanup, TaskEnded, TaskStop};
 use agtmux_core::ids::WindowId;
-use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskEventKind, TaskInput};
+use agtmux_core::task::{Ending, Exit, RunId, Signal, TaskInput};
 use agtmux_tmux::platform::strike;
 use agtmux_tmux::{SlotPane, TaskSession, TmuxServer};
 
@@ -20,6 +20,8 @@ const FORCED: Duration = Duration::from_secs(3);
 /// One that has nothing left to wait for writes to its terminal for 2 s at the most.
 const ENDED_WITHIN: Duration = Duration::from_secs(4);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What has ended is shown dead by then.
+const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
 impl Tasks {
     /// Asks a task to end, and makes it if it does not. Its window stays, unless that is to go as well.
@@ -36,14 +38,14 @@ impl Tasks {
         let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
         let window = WindowId(slot.window);
         if action.window {
-            self.take_away(&place, Ending::Stopped { window, by_user: true }).await?;
+            self.take_away(&place, &session, Ending::Stopped { window, by_user: true }).await?;
             let server = (session.server_pid, session.server_start);
             tmux.kill_windows(server, &[slot.window]).await.map_err(|error| tmux_failed(&error))?;
             self.look_soon(&place).await;
             return Ok(ended(&place, vec![ended_task(&slot)]));
         }
         if slot.dead {
-            return Ok(ended(&place, vec![ended_task(&slot)]));
+            return Ok(ended(&place, vec![self.how_ended(&slot).await]));
         }
         self.strike(&slot).await;
         self.until_dead(&tmux, &place, slot).await
@@ -76,13 +78,15 @@ impl Tasks {
         }
     }
 
-    /// As the one who watched over it has written it down.
     async fn told_end(&self, pane: &SlotPane) -> Option<EndedTask> {
-        let run_id = Some(pane.run.clone()?);
-        let told = self.events(TaskEventsQuery { run_id, after: Some(0), ..TaskEventsQuery::default() }).await.ok()?;
-        let end = told.items.into_iter().find(|event| event.kind == TaskEventKind::Exited)?;
-        let signal = end.signal.map(|signal| signal.to_string());
-        Some(EndedTask { exit_code: end.exit_code, signal, ..ended_task(pane) })
+        let Exit { code, signal } = self.told_exit(pane.run.as_ref()?).await?;
+        Some(EndedTask { exit_code: code, signal: signal.map(|signal| signal.to_string()), ..ended_task(pane) })
+    }
+
+    /// As tmux knows it, else as it was told.
+    async fn how_ended(&self, pane: &SlotPane) -> EndedTask {
+        let told = if pane.dead && !has_ended(pane) { self.told_end(pane).await } else { None };
+        told.unwrap_or_else(|| ended_task(pane))
     }
 
     /// Takes windows away in which nothing runs any more.
@@ -95,16 +99,24 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let tmux = self.tmux(&place);
-        let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };
+        let session = match self.owned(&place).await? {
+            Some(session) => self.settled(&place, session).await?,
+            None => None,
+        };
+        let Some(session) = session else { return Ok(missing(&place)) };
         let dead = dead_windows(&session);
         let windows: Vec<WindowId> = dead.iter().map(|pane| WindowId(pane.window)).collect();
-        self.take_away(&place, Ending::PruneDead(windows)).await?;
+        self.take_away(&place, &session, Ending::PruneDead(windows)).await?;
+        let mut pruned = Vec::new();
+        for pane in &dead {
+            pruned.push(self.how_ended(pane).await);
+        }
         let numbers: Vec<u32> = dead.iter().map(|pane| pane.window).collect();
         let server = (session.server_pid, session.server_start);
         tmux.kill_windows(server, &numbers).await.map_err(|error| tmux_failed(&error))?;
         self.forget_logs(dead.iter().copied());
         self.look_soon(&place).await;
-        Ok(ended(&place, dead.into_iter().map(ended_task).collect()))
+        Ok(ended(&place, pruned))
     }
 
     /// Ends everything in the session, and the session.
@@ -117,7 +129,7 @@ impl Tasks {
         let place = self.place(&action.session, action.socket.as_ref())?;
         let _turn = self.turn(&place).await;
         let Some(session) = self.owned(&place).await? else { return Ok(missing(&place)) };
-        self.take_away(&place, Ending::KillAll).await?;
+        self.take_away(&place, &session, Ending::KillAll).await?;
         let server = (session.server_pid, session.server_start);
         let killed = self.tmux(&place).kill_session(server, session.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
@@ -137,15 +149,53 @@ impl Tasks {
         }
     }
 
+    /// The session when tmux shows that dead of which it was told that it has ended: the one who watched over it ends a moment later.
+    pub(super) async fn settled(&self, place: &Place, session: TaskSession) -> Result<Option<TaskSession>, ApiError> {
+        let until = Instant::now() + SHOWN_WITHIN;
+        let mut seen = session;
+        while self.is_unsettled(place, &seen).await && Instant::now() < until {
+            tokio::time::sleep(LOOK_EVERY).await;
+            match self.owned(place).await? {
+                Some(session) => seen = session,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(seen))
+    }
+
+    async fn is_unsettled(&self, place: &Place, session: &TaskSession) -> bool {
+        let mut book = self.0.book.lock().await;
+        let machine = &book.session(place).machine;
+        let has_ended = |run: &String| run.parse().is_ok_and(|run| machine.has_just_ended(&run));
+        session.panes.iter().any(|pane| pane.marked && !pane.dead && pane.run.as_ref().is_some_and(has_ended))
+    }
+
     /// What ended by itself is told first, and then that the rest is ended by us. If that cannot be written down nothing is ended.
-    pub(super) async fn take_away(&self, place: &Place, ending: Ending) -> Result<(), ApiError> {
+    pub(super) async fn take_away(&self, place: &Place, seen: &TaskSession, ending: Ending) -> Result<(), ApiError> {
         let concerned = concerned(&ending);
         let concerns = |window: WindowId| concerned.as_ref().is_none_or(|windows| windows.contains(&window));
         self.await_readers(place, concerns).await;
+        if self.hides_an_end(place, seen, concerns).await {
+            // Who watched over it was killed, and has written nothing down: tmux alone can tell, as long as the window is there.
+            self.look(place).await;
+        }
         let mut book = self.0.book.lock().await;
         let stored = self.scan_session(&mut book, place, concerns).await
             && self.tell(&mut book, place, vec![TaskInput::Ending(ending)], Vec::new()).await;
         if stored { Ok(()) } else { Err(not_stored()) }
+    }
+
+    /// Whether a pane is dead of which nobody has told how it ended.
+    async fn hides_an_end(&self, place: &Place, seen: &TaskSession, concerns: impl Fn(WindowId) -> bool) -> bool {
+        let dead = seen.panes.iter().filter(|pane| pane.dead && concerns(WindowId(pane.window)));
+        let dead: Vec<WindowId> = dead.map(|pane| WindowId(pane.window)).collect();
+        if dead.is_empty() {
+            return false;
+        }
+        let mut book = self.0.book.lock().await;
+        let session = book.session(place);
+        let is_written = |window: WindowId| session.run_in(window).is_some_and(|run| run.files.read_exit().is_some());
+        dead.iter().any(|window| !session.machine.knows_end_in(*window) && !is_written(*window))
     }
 
     pub(super) async fn look_soon(&self, place: &Place) {

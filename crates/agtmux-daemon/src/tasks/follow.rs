@@ -21,7 +21,7 @@ const WATCH: Token = Token(1);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// As much of the end of the output as its last useful lines can be in.
 const TAIL: u64 = 16 << 10;
-/// How often files of runs that are nobody's are looked for.
+/// Where nothing is due.
 const FAR_OFF: Duration = Duration::from_secs(3600);
 
 impl Tasks {
@@ -142,7 +142,11 @@ impl Tasks {
                 session.panes.iter().find(|pane| pane.marked && pane.run.as_deref() == Some(run_id.as_str()))?;
             self.is_ours(&session.keeper).then_some((session, shows))
         });
-        let Some((session, pane)) = pane else { return removed() };
+        let Some((session, pane)) = pane else {
+            // It never was, or nobody can ask for it any more.
+            files.remove_log();
+            return removed();
+        };
         let start = self.0.discovery.processes().start_time(pane.pane_pid).unwrap_or(0);
         let row = RunRow {
             run_id: run_id.clone(),

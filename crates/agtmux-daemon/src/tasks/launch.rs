@@ -212,7 +212,7 @@ impl Tasks {
         };
         // What ended by itself is told as that; from here on what ends is ended by us.
         let replaced = Ending::Replaced(WindowId(slot.window));
-        self.take_away(place, replaced).await.inspect_err(|_| forget(&files))?;
+        self.take_away(place, session, replaced).await.inspect_err(|_| forget(&files))?;
         let launched = tmux.launch(&launch).await;
         let launched = launched.map_err(|error| self.not_launched(run_id.clone(), &files, &error))?;
         let row = self.row(place, session, task, run_id.clone(), launched);

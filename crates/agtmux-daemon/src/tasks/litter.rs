@@ -11,6 +11,7 @@ use agtmux_core::task::RunId;
 use super::Tasks;
 use super::book::Book;
 
+/// How often they are looked for.
 const EVERY: Duration = Duration::from_secs(3600);
 /// What is younger may be of a run that is begun just now.
 const YOUNG: Duration = Duration::from_secs(60);
@@ -56,8 +57,8 @@ fn is_litter(entry: &DirEntry, dir: &Path, known: &HashSet<RunId>) -> bool {
     let is_old =
         || entry.metadata().and_then(|data| data.modified()).is_ok_and(|at| at.elapsed().unwrap_or_default() > YOUNG);
     match kind {
-        "run.draft" | "exit.draft" | "out.draft" => is_old(),
-        "log" | "log.1" | "exit" | "out" => {
+        "run.draft" | "exit.draft" | "out.draft" | "spec.draft" => is_old(),
+        "log" | "log.1" | "spec" | "exit" | "out" => {
             !known.contains(&run) && !RunFiles::of(dir, run.as_str()).spec().exists() && is_old()
         }
         _ => false,
@@ -79,13 +80,17 @@ mod tests {
             file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("set");
         };
         let stay = ["logs/known.log", "logs/begun.log", "begun.run", "logs/young.log", "young.run.draft", "notes.txt"];
+        let stay =
+            [&stay[..], &["logs/known.spec", "logs/begun.spec", "logs/young.spec", "logs/young.spec.draft"]].concat();
         let go = ["logs/gone.log", "logs/gone.log.1", "gone.exit", "gone.out", "known.exit.draft", "gone.run.draft"];
+        let go = [&go[..], &["logs/gone.spec", "logs/known.spec.draft"]].concat();
         for name in stay.iter().chain(&go) {
             put(name, if name.contains("young") { 1 } else { 3600 });
         }
         sweep(&dir, &HashSet::from(["known".parse().expect("an id")]));
-        assert_eq!(stay.map(|name| dir.join(name).exists()), [true; 6]);
-        assert_eq!(go.map(|name| dir.join(name).exists()), [false; 6]);
+        let is_there = |name: &&&str| dir.join(name).exists();
+        assert_eq!(stay.iter().filter(|name| !is_there(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "went");
+        assert_eq!(go.iter().filter(is_there).collect::<Vec<_>>(), Vec::<&&str>::new(), "stayed");
         fs::remove_dir_all(&dir).expect("removed");
     }
 }

@@ -135,6 +135,7 @@ impl Tasks {
             run,
             cursor_line: cursor.map(line_of),
             cursor_row: cursor.map(|cursor| cursor.line),
+            answers: status.map_or(0, |status| status.answers),
         }
     }
 
@@ -225,6 +226,7 @@ fn catch_up(look: &mut SessionLook, session: &Session, began: Timestamp) {
             run: Some(row.run_id.clone()),
             cursor_line: None,
             cursor_row: None,
+            answers: 0,
         });
     }
 }

@@ -64,17 +64,16 @@ impl OnEvent {
 }
 
 impl Told {
-    /// From its first day on: what happened before that is history.
+    /// From its first day on: what happened before that is history. A store that was begun anew counts from its beginning, and no
+    /// mark of one before it may be beyond that.
     fn so_far(&self) -> Result<u64, String> {
-        let known = std::fs::read_to_string(&self.mark).ok().and_then(|text| text.trim().parse().ok());
-        match known {
-            Some(seq) => Ok(seq),
-            None => {
-                let seq = self.archive.last_seq().map_err(|error| error.to_string())?;
-                self.note(seq).map_err(|error| error.to_string())?;
-                Ok(seq)
-            }
+        let last = self.archive.last_seq().map_err(|error| error.to_string())?;
+        let known: Option<u64> = std::fs::read_to_string(&self.mark).ok().and_then(|text| text.trim().parse().ok());
+        let seq = known.map_or(last, |known| known.min(last));
+        if known != Some(seq) {
+            self.note(seq).map_err(|error| error.to_string())?;
         }
+        Ok(seq)
     }
 
     fn next(&self, after: Option<u64>) -> Result<Vec<TaskEvent>, String> {
@@ -172,5 +171,26 @@ impl Drop for Group {
         if let Some(group) = self.0 {
             let _ = kill_process_group(group, Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_of_a_store_that_is_gone_hides_nothing_of_the_next_one() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("state.db");
+        let store = rusqlite::Connection::open(&path).expect("made");
+        store.execute_batch("CREATE TABLE task_events (seq INTEGER PRIMARY KEY)").expect("made");
+        let told = Told { archive: Arc::new(TaskArchive::of(&path)), mark: dir.path().join("on_event.seq") };
+        let marked = || std::fs::read_to_string(&told.mark).ok();
+        store.execute_batch("INSERT INTO task_events VALUES (1), (7)").expect("stored");
+        assert_eq!((told.so_far(), marked().as_deref()), (Ok(7), Some("7")), "its first day");
+        told.note(3).expect("written");
+        assert_eq!(told.so_far(), Ok(3), "it goes on where it was");
+        told.note(500).expect("written");
+        assert_eq!((told.so_far(), marked().as_deref()), (Ok(7), Some("7")), "of another store");
     }
 }

@@ -12,7 +12,7 @@ use agtmux_api::wire::{
 use agtmux_core::ids::{PaneId, TargetName, WindowId};
 use agtmux_core::output::lines as plain_lines;
 use agtmux_core::refs::Ref;
-use agtmux_core::task::RunId;
+use agtmux_core::task::{Exit, RunId, TaskEventKind};
 
 use super::{Tasks, tmux_failed};
 use crate::actions::Asker;
@@ -28,7 +28,24 @@ impl Tasks {
         let place = self.place(&asked.session, asked.socket.as_ref())?;
         let seen = self.tmux(&place).task_session(place.session.as_str()).await;
         let seen = seen.map_err(|error| tmux_failed(&error))?;
-        Ok(self.list_look(&place, seen).await)
+        let mut list = self.list_look(&place, seen).await;
+        for task in list.tasks.iter_mut().filter(|task| task.dead && task.exit() == Exit::UNKNOWN) {
+            // tmux hears of it a moment after the pane is dead, or never.
+            let told = match &task.run {
+                Some(run) => self.told_exit(run.as_str()).await,
+                None => None,
+            };
+            (task.exit_code, task.signal) = told.map_or((None, None), |exit| (exit.code, exit.signal));
+        }
+        Ok(list)
+    }
+
+    /// How a run ended, as the one who watched over it has written it down.
+    pub(super) async fn told_exit(&self, run_id: &str) -> Option<Exit> {
+        let query = TaskEventsQuery { run_id: Some(run_id.to_owned()), after: Some(0), ..TaskEventsQuery::default() };
+        let told = self.events(query).await.ok()?;
+        let end = told.items.into_iter().find(|event| event.kind == TaskEventKind::Exited)?;
+        Some(Exit { code: end.exit_code, signal: end.signal })
     }
 
     pub(crate) async fn logs(&self, asked: &TaskLogsQuery) -> Result<TaskLogs, ApiError> {

@@ -68,6 +68,10 @@ impl Tasks {
         // Nobody starts anything in it between the look and its end.
         let _turn = self.turn(&left).await;
         let seen = tmux.task_session(left.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
+        let seen = match seen {
+            Some(seen) if self.is_ours(&seen.keeper) => self.settled(&left, seen).await?,
+            seen => seen,
+        };
         let Some(seen) = seen else { return Ok(()) };
         let look = self.list_look(&left, Some(seen.clone())).await;
         let keeper = Keeper { owner: seen.keeper.owner.clone(), project: seen.keeper.project.clone() };
@@ -94,7 +98,7 @@ impl Tasks {
     }
 
     async fn remove_session(&self, tmux: &TmuxServer, left: &Place, seen: &TaskSession) -> Result<(), ApiError> {
-        self.take_away(left, Ending::KillAll).await?;
+        self.take_away(left, seen, Ending::KillAll).await?;
         let killed = tmux.kill_session((seen.server_pid, seen.server_start), seen.session).await;
         killed.map_err(|error| tmux_failed(&error))?;
         self.forget_logs(seen.panes.iter());

@@ -120,6 +120,17 @@ impl Stage {
         })
     }
 
+    /// Returns when the list of a session shows this task dead.
+    #[track_caller]
+    pub(crate) fn dead(&self, session: &str, task: &str) {
+        wait_for(&format!("the end of {task} in {session}"), SOON, || {
+            let list = self.done(&["list", "--json", "--session", session]).json();
+            let tasks = list["tasks"].as_array().cloned().unwrap_or_default();
+            let is_it = |entry: &Value| entry["window_name"] == task && entry["dead"] == true;
+            if tasks.iter().any(is_it) { Ok(()) } else { Err(list) }
+        });
+    }
+
     /// Returns when everything was told that had happened before: a task that came later has rung, asked and ended.
     #[track_caller]
     pub(crate) fn witness(&self) {

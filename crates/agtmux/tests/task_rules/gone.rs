@@ -39,6 +39,8 @@ fn dead_window_cleanup_is_no_disappearance() {
         (stage.run("a", "exit 0"), stage.run("b", "exit 1"), stage.run("c", "exec sleep 1000"));
     stage.event(&pruned.window, "exited");
     stage.event(&closed.window, "exited");
+    stage.dead(&stage.session, "a");
+    stage.dead(&stage.session, "b");
     stage.tmux.run(&["kill-window", "-t", &closed.window]);
     stage.done(&["prune-dead"]);
     stage.witness();
@@ -158,6 +160,7 @@ fn cleanup_touches_its_own_session_only() {
     let (live, dead) = (run("live", "exec sleep 1000"), run("dead", "exit 0"));
     let ours = stage.run("dead", "exit 0");
     stage.event(&ours.window, "exited");
+    stage.dead(&stage.session, "dead");
     let of_other = || {
         let listed = stage.done(&["list", "--json", "--session", &other]).json();
         let tasks = listed["tasks"].as_array().cloned().unwrap_or_default();

@@ -4,6 +4,7 @@
 mod agtmux;
 mod bells;
 mod ends;
+mod followers;
 mod gone;
 #[path = "../support/trial_http.rs"]
 mod http;

@@ -3,7 +3,7 @@
 use agtmux_testkit::wait_until;
 use serde_json::json;
 
-use crate::agtmux::SOON;
+use crate::agtmux::{SOON, run};
 use crate::stage::{Stage, short};
 
 #[test]
@@ -112,12 +112,48 @@ fn an_answer_from_agtmux_ends_the_question() {
     let stage = Stage::new();
     let task = stage.run("t", "printf 'Name: '; read name; echo \"hello $name\"; exec sleep 1000");
     stage.event(&task.window, "input");
+    let state = || {
+        let listed = run(stage.agtmux().args(["list", "--json"])).json();
+        let items = listed["items"].as_array().cloned().unwrap_or_default();
+        items.iter().find(|item| item["name"] == "t").map(|item| item["state"].clone())
+    };
+    wait_until("it waits", SOON, || state() == Some(json!("waiting_input")));
     stage.done(&["input", "t", "--text", "jo"]);
     wait_until("the answer", SOON, || {
         stage
             .entry(&task.window)
             .is_some_and(|entry| entry["output_preview"].as_str().is_some_and(|o| o.contains("hello jo")))
     });
+    wait_until("it goes on", SOON, || state() == Some(json!("running")));
+    stage.witness();
+    assert_eq!(stage.told(&task.window), ["started", "is waiting for input: Name:"]);
+}
+
+#[test]
+fn a_prompt_on_a_screen_that_is_cleared_is_asked_anew_after_an_answer() {
+    let stage = Stage::new();
+    // Where it stands on the screen, and in what was ever shown, does not change.
+    let ask = "printf '\\033[H\\033[2J\\033[3Jmenu\\nSelect an option: '; read answer";
+    let task = stage.run("t", &format!("while :; do {ask}; done"));
+    let inputs = || stage.told(&task.window).iter().filter(|words| words.starts_with("is waiting")).count();
+    for n in 1..=3 {
+        assert_eq!(stage.nth_event(&task.window, "input", n)["prompt"], "Select an option:");
+        stage.witness();
+        assert_eq!(inputs(), n, "once for each time");
+        stage.tmux.run(&["send-keys", "-t", &task.pane, "1", "Enter"]);
+    }
+}
+
+#[test]
+fn a_prompt_that_is_drawn_once_more_is_told_once() {
+    let stage = Stage::new();
+    let draw = "printf '\\033[H\\033[2J\\033[3Jmenu\\nSelect an option: '; sleep 0.8; echo >>drawn";
+    let task = stage.run("t", &format!("while :; do {draw}; done"));
+    stage.event(&task.window, "input");
+    let drawn = || std::fs::read_to_string(stage.file("drawn")).unwrap_or_default().lines().count();
+    let before = drawn();
+    wait_until("it was drawn some more times", SOON, || drawn() >= before + 4);
+    assert_eq!(stage.told(&task.window), ["started", "is waiting for input: Select an option:"]);
 }
 
 #[test]

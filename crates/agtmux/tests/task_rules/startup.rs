@@ -30,6 +30,7 @@ fn ended(stage: &Stage, session: &str, task: &str) {
         let events = events["items"].as_array().cloned().unwrap_or_default();
         events.iter().any(|event| event["task"] == task && event["type"] == "exited")
     });
+    stage.dead(session, task);
 }
 
 #[track_caller]

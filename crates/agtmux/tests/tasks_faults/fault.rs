@@ -9,7 +9,7 @@ use crate::stage::Stage;
 
 /// Does what tmux does, and:
 /// - notes each look at a session when it is over;
-/// - refuses to show one while `blind` is there, and shows none as dead while `undead` is;
+/// - refuses to show one while `blind` is there, shows none as dead while `undead` is, and says of none how it ended while `mute` is;
 /// - ends the daemon before or after the call that `kill-before` or `kill-after` counts down to.
 const TMUX: &str = r#"
 count() {
@@ -25,11 +25,14 @@ case "$*" in
         exit 1
     fi ;;
 esac
-if [ -e "$HOME/undead" ]; then
+hidden=
+[ -e "$HOME/undead" ] && hidden='s/#{pane_dead}/0/'
+[ -e "$HOME/mute" ] && hidden='s/#{pane_dead_status}//;s/#{pane_dead_signal}//'
+if [ -n "$hidden" ]; then
     for word; do
         shift
         case $word in
-        *'#{pane_dead}'*) word=$(printf %s "$word" | sed 's/#{pane_dead}/0/') ;;
+        *'#{pane_dead}'*) word=$(printf %s "$word" | sed "$hidden") ;;
         esac
         set -- "$@" "$word"
     done

@@ -1,10 +1,8 @@
 //! For whom a session is kept, and what others may do in it.
 
-use agtmux_testkit::wait_until;
 use serde_json::json;
 
 use crate::agent::Agent;
-use crate::agtmux::SOON;
 use crate::stage::Stage;
 
 fn keeper(stage: &Stage, session: &str) -> String {
@@ -18,11 +16,7 @@ fn pid_of_keeper(stage: &Stage, session: &str) -> Option<u32> {
 
 #[track_caller]
 fn ended(stage: &Stage, session: &str, task: &str) {
-    wait_until(&format!("the end of {task} in {session}"), SOON, || {
-        let list = stage.done(&["list", "--json", "--session", session]).json();
-        let tasks = list["tasks"].as_array().cloned().unwrap_or_default();
-        tasks.iter().any(|entry| entry["window_name"] == task && entry["dead"] == true)
-    });
+    stage.dead(session, task);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::agtmux::{run, soak, start};
+use agtmux_testkit::wait_for;
+
+use crate::agtmux::{SOON, run, soak, start};
 use crate::fault::{stage, take_back, tell, wait_for_death};
 use crate::stage::{Stage, short};
 
@@ -37,7 +39,7 @@ fn a_launch_that_the_daemon_did_not_live_to_store_is_told_once_with_its_end() {
         wait_for_death(&stage);
         if ends_first {
             let target = window(&stage, task);
-            agtmux_testkit::wait_until("its end", crate::agtmux::SOON, || {
+            agtmux_testkit::wait_until("its end", SOON, || {
                 stage.tmux.run(&["display-message", "-p", "-t", &target, "#{pane_dead}"]) == "1"
             });
         }
@@ -93,4 +95,15 @@ fn wherever_the_daemon_is_killed_each_start_is_told_once_or_never_was() {
             assert!(never || seen == (1, started), "{task}: {done:?} {seen:?}");
         }
     }
+    let of_runs_that_never_were = || {
+        let told: Vec<_> = stage.events().iter().map(|event| event["run_id"].clone()).collect();
+        let kept = fs::read_dir(stage.world.state_dir().join("tasks/logs")).expect("there").flatten();
+        let names = kept.map(|file| file.file_name().to_string_lossy().into_owned());
+        let specs = names.filter_map(|name| name.strip_suffix(".spec").map(str::to_owned));
+        specs.filter(|run| !told.contains(&run.as_str().into())).collect::<Vec<_>>()
+    };
+    wait_for("nothing is left of those that never were", SOON, || {
+        let left = of_runs_that_never_were();
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    });
 }

@@ -13,4 +13,5 @@ mod on_event;
 #[path = "../support/task_stage.rs"]
 mod stage;
 mod store;
+mod unseen;
 mod waits;

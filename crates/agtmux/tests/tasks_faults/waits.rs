@@ -146,3 +146,60 @@ fn a_task_that_still_runs_after_all_is_said_to_and_what_to_do_then() {
     assert_eq!(stage.windows(), Vec::<String>::new());
     assert_eq!(stage.told(&task.window), ["started", "exited with signal SIGTERM"]);
 }
+
+#[test]
+fn how_a_task_ended_is_known_also_where_tmux_does_not_know_it() {
+    let stage = faulty();
+    tell(&stage, "mute", "");
+    let (good, bad) = (stage.run("good", "exit 0"), stage.run("bad", "exit 4"));
+    let shown = |window: &str| {
+        let entry = stage.entry(window).unwrap_or_default();
+        (entry["dead"].as_bool() == Some(true), entry["exit_code"].as_i64())
+    };
+    for (task, name, code) in [(&good, "good", 0), (&bad, "bad", 4)] {
+        // As soon as it is dead or sooner: nobody takes it for an end that nobody can explain.
+        let done = stage.task(&["wait", name]);
+        assert_eq!(done.code, Some(i32::from(code != 0)), "{done:?}");
+        assert!(done.text().contains(&format!("exited with code {code}")), "{done:?}");
+        wait_until(&format!("the end of {name} in the list"), SOON, || shown(&task.window) == (true, Some(code)));
+        let done = stage.task(&["wait", name]);
+        assert!(done.text().contains(&format!("exited with code {code}")), "{done:?}");
+    }
+    let pruned = stage.done(&["prune-dead", "--json"]).json();
+    let codes: Vec<_> =
+        pruned["tasks"].as_array().expect("a list").iter().map(|task| task["exit_code"].clone()).collect();
+    assert_eq!(codes, [0, 4]);
+}
+
+#[test]
+fn whoever_waits_for_a_task_hears_of_its_end_though_its_window_was_renamed() {
+    let stage = faulty();
+    let task = stage.run("t", "until [ -e go ]; do sleep 0.05; done; printf 'Go on? [y/N] '; read answer; exit 0");
+    let waits = waiter(&stage, "t");
+    stage.tmux.run(&["rename-window", "-t", &task.window, "renamed"]);
+    // It is looked at, so its new name is known.
+    fs::write(stage.file("go"), "").expect("written");
+    assert_eq!(stage.event(&task.window, "input")["task"], "renamed");
+    stage.tmux.run(&["send-keys", "-t", &task.pane, "y", "Enter"]);
+    let (code, said) = end(waits);
+    assert!(code == Some(0) && said.contains("(renamed) exited with code 0"), "{code:?} {said}");
+}
+
+#[test]
+fn what_another_run_writes_in_the_window_is_not_shown_as_that_of_the_one_that_was_waited_for() {
+    let stage = Stage::new();
+    let mut command = stage.agtmux();
+    command.args(["task", "run", "--wait", "1h", "t", "--", "echo mine; exec sleep 1000"]).stdin(Stdio::null());
+    let mut waits = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut lines = BufReader::new(waits.stdout.take().expect("a pipe")).lines();
+    let first: Vec<String> = lines.by_ref().take(4).map(|line| line.expect("text")).collect();
+    assert!(first[3].starts_with("cwd="), "{first:?}");
+    // It comes to ask for the output only when there is some of the other one.
+    assert!(process::signal(waits.id(), Signal::STOP));
+    stage.run("t", "echo theirs; exec sleep 1000");
+    wait_until("what the other one says", SOON, || stage.done(&["logs", "t"]).text() == "theirs\n");
+    assert!(process::signal(waits.id(), Signal::CONT));
+    let rest: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert_eq!(rest, Vec::<String>::new());
+    assert_eq!(waits.wait().expect("it has ended").code(), Some(1));
+}

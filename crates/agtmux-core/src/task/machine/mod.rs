@@ -128,6 +128,17 @@ impl TaskMachine {
         self.knows(run) && !self.awaits_end(run) && !self.slots.values().any(found)
     }
 
+    /// Whether how the run in this window ended is known, told or not: a look would show no more of it.
+    pub fn knows_end_in(&self, window: WindowId) -> bool {
+        self.slots.get(&window).is_some_and(|slot| slot.run.phase != Phase::Live && !slot.run.ends_unknown())
+    }
+
+    /// Whether the end of this run was told, and no look has shown its pane dead yet: tmux will show that in a moment.
+    pub fn has_just_ended(&self, run: &RunId) -> bool {
+        let is_it = |slot: &Slot| slot.run.id.as_ref() == Some(run) && slot.run.phase == Phase::Over;
+        self.slots.values().any(|slot| is_it(slot) && !slot.run.seen_dead)
+    }
+
     /// Whether it knows of no window.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()

@@ -21,6 +21,9 @@ pub(super) struct Question {
 struct Asked {
     prompt: String,
     row: Option<u64>,
+    /// How many questions were answered before it.
+    #[serde(default)]
+    answers: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +46,7 @@ impl Question {
             self.told.take_if(|told| !goes_on(told));
             return None;
         };
-        let asked = Asked { prompt: redact::text(&prompt).into_owned(), row: look.cursor_row };
+        let asked = Asked { prompt: redact::text(&prompt).into_owned(), row: look.cursor_row, answers: look.answers };
         if self.told.as_ref().is_some_and(|told| told.covers(&asked)) {
             self.standing = None;
             return None;
@@ -80,9 +83,9 @@ impl Question {
 }
 
 impl Asked {
-    /// The same words further down were asked after an answer.
+    /// The same words further down were asked after an answer, and so were those on the same line of a screen that was cleared.
     fn covers(&self, other: &Self) -> bool {
         let further_down = self.row.zip(other.row).is_some_and(|(told, now)| now > told);
-        self.prompt == other.prompt && !further_down
+        self.prompt == other.prompt && !further_down && other.answers <= self.answers
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::place::{PlaceArgs, socket};
 use crate::commands::watch::reader::Reader;
-use crate::connect::{Daemon, parse};
+use crate::connect::Daemon;
 use crate::error::{CliError, Exit};
 use crate::output;
 use crate::quit::Quit;
@@ -64,16 +64,30 @@ pub(crate) async fn run(args: EventsArgs) -> Result<Exit, CliError> {
     if args.follow {
         return forward(daemon, query, &mut printer).await;
     }
-    let answer = daemon.bytes("/v1/tasks/events", &query).await?;
+    let events = all(&daemon, query).await?;
     if args.json {
-        output::line(&answer)?;
+        let text = serde_json::to_vec(&events).map_err(|error| CliError::io("write JSON", error))?;
+        output::line(&text)?;
         return Ok(Exit::Ok);
     }
-    let events: TaskEvents = parse(&answer)?;
     for event in &events.items {
         printer.print(event)?;
     }
+    printer.finish()?;
     Ok(Exit::Ok)
+}
+
+/// One answer has so many events at the most: what came after a certain one is asked for until there is no more.
+async fn all(daemon: &Daemon, mut query: TaskEventsQuery) -> Result<TaskEvents, CliError> {
+    let mut events: TaskEvents = daemon.get("/v1/tasks/events", &query).await?;
+    while query.after.is_some() && query.after != Some(events.seq) {
+        query.after = Some(events.seq);
+        let more: TaskEvents = daemon.get("/v1/tasks/events", &query).await?;
+        events.seq = more.seq;
+        events.generated_at = more.generated_at;
+        events.items.extend(more.items);
+    }
+    Ok(events)
 }
 
 async fn forward(daemon: Daemon, query: TaskEventsQuery, printer: &mut Printer) -> Result<Exit, CliError> {
@@ -115,15 +129,32 @@ impl Printer {
             if event.collapsed {
                 return Ok(());
             }
-            let held = std::mem::take(&mut self.held);
-            return match Conversation::of(&held, session_id(&held).as_deref()) {
-                Some(message) => output::line(json!(message).to_string().as_bytes()),
-                None => Ok(()),
-            };
+            return self.say_held();
         }
+        self.held.clear();
         if event.collapsed {
+            self.held.push(event.clone());
             return Ok(());
         }
+        self.show(event)
+    }
+
+    /// What was to be told by an event that did not come.
+    fn finish(&mut self) -> Result<(), CliError> {
+        let held = std::mem::take(&mut self.held);
+        // In a conversation it would say nothing by itself.
+        held.iter().filter(|_| !self.conversation).try_for_each(|event| self.show(event))
+    }
+
+    fn say_held(&mut self) -> Result<(), CliError> {
+        let held = std::mem::take(&mut self.held);
+        match Conversation::of(&held, session_id(&held).as_deref()) {
+            Some(message) => output::line(json!(message).to_string().as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    fn show(&self, event: &TaskEvent) -> Result<(), CliError> {
         let at = event.at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string();
         let mut lines = vec![format!("{at}  {}", sanitize::for_terminal(&event.message))];
         lines.extend(event.recent_output.iter().map(|line| format!("            {}", sanitize::for_terminal(line))));

@@ -91,11 +91,15 @@ fn note(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     }
     match mark_end(&end_mark(&spec.run_id)) {
         true => until_read(files),
-        // Nobody is to wait for what does not come.
-        false if !record.unmarked => {
-            let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
-        }
+        false if !record.unmarked => note_unmarked(files, record),
         false => {}
+    }
+}
+
+/// Nobody is to wait for what does not come. Where the end was told already its files are gone, and stay so.
+fn note_unmarked(files: &RunFiles, record: ExitRecord) {
+    if files.spec().exists() {
+        let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
     }
 }
 
@@ -143,9 +147,8 @@ fn mark_end(mark: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_task_has_its_session_and_none_of_pis() {
-        let spec = RunSpec {
+    fn spec() -> RunSpec {
+        RunSpec {
             run_id: "r".into(),
             socket: "/s".into(),
             session: "pi-x-1".into(),
@@ -153,7 +156,26 @@ mod tests {
             command: "make".into(),
             cwd: "/p".into(),
             log_bytes: 1,
-        };
+        }
+    }
+
+    #[test]
+    fn an_end_that_was_told_leaves_nothing_behind() {
+        let dir = std::env::temp_dir().join(format!("agtmux-taskexec-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("made");
+        let (files, spec) = (RunFiles::of(&dir, "r"), spec());
+        let end = record(End::Exited(3), false);
+        note_unmarked(&files, end);
+        assert_eq!(files.read_exit(), None);
+        files.write_spec(&spec).expect("written");
+        note_unmarked(&files, end);
+        assert_eq!(files.read_exit(), Some(ExitRecord { unmarked: true, ..end }));
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn a_task_has_its_session_and_none_of_pis() {
+        let spec = spec();
         let ours = [("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/"), ("PI_CODING_AGENT_DIR", "/pi")];
         let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER"];
         let ours: Vec<_> = ours.into_iter().chain(stale.map(|name| (name, "old"))).collect();

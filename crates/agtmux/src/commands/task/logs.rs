@@ -3,14 +3,16 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use agtmux_api::task_files::older_log;
 use agtmux_api::wire::{TaskEventsQuery, TaskLogs, TaskLogsQuery};
 use agtmux_core::sanitize;
 use agtmux_core::task::TaskEventKind;
 use agtmux_tmux::platform::{self, Platform, Token};
 use clap::Args;
+use tokio::time::{Instant, sleep};
 
 use super::events::{Signal, follow};
 use super::place::PlaceArgs;
@@ -24,6 +26,10 @@ use crate::quit::Quit;
 /// Where nothing tells that the log has grown.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOG: Token = Token(1);
+const BEGUN_WITHIN: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Of what is there already, as much as one that does not follow is given.
+const MOST_READ: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
@@ -45,11 +51,8 @@ pub(crate) struct LogsArgs {
 pub(crate) async fn run(args: LogsArgs) -> Result<Exit, CliError> {
     let (place, daemon) = (args.place.place()?, Daemon::from_env()?);
     let query = TaskLogsQuery { session: place.session, socket: place.socket, task: args.task, lines: args.lines };
-    // Before it is read: what comes after that is followed.
-    let mut tail = None;
     if args.follow {
-        let first: TaskLogs = daemon.get("/v1/tasks/logs", &TaskLogsQuery { lines: Some(1), ..query.clone() }).await?;
-        tail = first.log.map(PathBuf::from).and_then(Tail::at_its_end);
+        return from_here_on(daemon, query).await;
     }
     let answer = daemon.bytes("/v1/tasks/logs", &query).await?;
     if args.json {
@@ -58,13 +61,36 @@ pub(crate) async fn run(args: LogsArgs) -> Result<Exit, CliError> {
     }
     let logs: TaskLogs = parse(&answer)?;
     print(&logs.lines)?;
-    match (args.follow, tail, logs.run_id) {
-        (true, Some(tail), Some(run_id)) if !logs.dead => goes_on(daemon, tail, run_id).await,
-        (true, None, _) => {
-            let message = Message::new("what it writes is not kept, so it cannot be followed");
-            Err(CliError::failed(message.hint("agtmux view-output --follow shows its pane")))
-        }
+    Ok(Exit::Ok)
+}
+
+/// Everything comes from the log itself, by one reader: so nothing is shown twice, and no line is torn.
+async fn from_here_on(daemon: Daemon, query: TaskLogsQuery) -> Result<Exit, CliError> {
+    let kept = when_kept(&daemon, &query).await?;
+    let Some(mut tail) = kept.log.map(PathBuf::from).and_then(Tail::of) else {
+        let logs: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
+        print(&logs.lines)?;
+        let message = Message::new("what it writes is not kept, so it cannot be followed");
+        return Err(CliError::failed(message.hint("agtmux view-output --follow shows its pane")));
+    };
+    let lines = tail.news(kept.dead);
+    let most = query.lines.map_or(usize::MAX, |lines| lines as usize);
+    print(&lines[lines.len().saturating_sub(most)..])?;
+    match kept.run_id {
+        Some(run_id) if !kept.dead => goes_on(daemon, tail, run_id).await,
         _ => Ok(Exit::Ok),
+    }
+}
+
+/// The log of a task that was started just now is there in a moment.
+async fn when_kept(daemon: &Daemon, query: &TaskLogsQuery) -> Result<TaskLogs, CliError> {
+    let (query, until) = (TaskLogsQuery { lines: Some(0), ..query.clone() }, Instant::now() + BEGUN_WITHIN);
+    loop {
+        let kept: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
+        if kept.log.is_some() || kept.dead || kept.run_id.is_none() || Instant::now() >= until {
+            return Ok(kept);
+        }
+        sleep(PAUSE).await;
     }
 }
 
@@ -112,16 +138,15 @@ struct Tail {
 }
 
 impl Tail {
-    fn at_its_end(path: PathBuf) -> Option<Self> {
+    /// With what is kept already as its first news.
+    fn of(path: PathBuf) -> Option<Self> {
         let mut file = File::open(&path).ok()?;
-        // What is in an open line is shown with its end.
-        let end = file.seek(SeekFrom::End(0)).ok()?;
-        let inode = file.metadata().ok()?.ino();
+        let (inode, size) = (file.metadata().ok()?.ino(), file.metadata().ok()?.len());
+        file.seek(SeekFrom::Start(size.saturating_sub(MOST_READ))).ok()?;
+        let open = before(&path, inode, MOST_READ.saturating_sub(size)).unwrap_or_default();
         let platform = platform::open(platform::Options { pty_events: false, force_portable: false }).ok();
         let platform = platform.filter(|platform| platform.watcher.watch_file(LOG, &path).is_ok());
-        let mut tail = Self { path, file, inode, open: Vec::new(), platform };
-        tail.file.seek(SeekFrom::Start(end)).ok()?;
-        Some(tail)
+        Some(Self { path, file, inode, open, platform })
     }
 
     async fn grows(&mut self) {
@@ -153,5 +178,38 @@ impl Tail {
         };
         let rest = self.open.split_off(end);
         agtmux_core::output::lines(&std::mem::replace(&mut self.open, rest))
+    }
+}
+
+/// The end of what was put aside. If that is the file that is read already, it was put aside just now.
+fn before(path: &Path, inode: u64, most: u64) -> Option<Vec<u8>> {
+    let mut file = File::open(older_log(path)).ok()?;
+    let about = file.metadata().ok().filter(|about| about.ino() != inode)?;
+    file.seek(SeekFrom::Start(about.len().saturating_sub(most))).ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use agtmux_api::task_files::BoundedLog;
+
+    use super::*;
+
+    #[test]
+    fn a_log_is_read_from_what_was_put_aside_on_and_each_line_once() {
+        let dir = std::env::temp_dir().join(format!("agtmux-tail-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("made");
+        let path = dir.join("r.log");
+        let mut log = BoundedLog::create(&path, 40).expect("made");
+        log.append(b"one\ntwo\nthree\nfour\nfive\nsi").expect("written");
+        let mut tail = Tail::of(path).expect("there");
+        assert_eq!(tail.news(false), ["one", "two", "three", "four", "five"]);
+        log.append(b"x\nseven\neight\nnine\nten").expect("written");
+        assert_eq!(tail.news(false), ["six", "seven", "eight", "nine"]);
+        assert_eq!(tail.news(false), Vec::<String>::new());
+        assert_eq!(tail.news(true), ["ten"]);
+        std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

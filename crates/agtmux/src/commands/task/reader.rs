@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::task_files::{BoundedLog, OutputStatus, RunFiles, StatusFile, end_mark};
-use agtmux_core::output::{Bells, last_line};
+use agtmux_core::output::{Bells, last_line, stays_in_line};
 use agtmux_core::task::recognise;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -48,7 +48,8 @@ fn read_all(files: &RunFiles) -> io::Result<()> {
 }
 
 fn worth_telling(before: OutputStatus, now: OutputStatus) -> bool {
-    (before.bells, before.quiet, before.ended) != (now.bells, now.quiet, now.ended)
+    let told = |status: OutputStatus| OutputStatus { bytes: 0, ..status };
+    told(before) != told(now)
 }
 
 /// Whether something is there to be read, or it was waited for in vain.
@@ -76,13 +77,15 @@ struct Listener {
     judged: bool,
     /// The line that may be a prompt.
     asked: Option<String>,
+    /// What has come since it was silent there, as long as that may be an answer that is typed.
+    typed: Option<Vec<u8>>,
 }
 
 impl Listener {
     fn new(log: Option<BoundedLog>, run_id: &str) -> Self {
         let (mark, bells) = (end_mark(run_id), Bells::default());
         let (held, tail, status) = (Vec::new(), Vec::new(), OutputStatus::default());
-        Self { log, bells, mark, held, status, tail, judged: false, asked: None }
+        Self { log, bells, mark, held, status, tail, judged: false, asked: None, typed: None }
     }
 
     /// How long it has to be silent to be judged; none once it is, or if it has never said anything.
@@ -97,16 +100,33 @@ impl Listener {
         self.judged = true;
         self.asked = last_line(&self.tail);
         self.status.quiet = self.asked.as_ref().is_none_or(|line| recognise(line).is_some());
+        if self.status.quiet {
+            self.typed.get_or_insert_default();
+        }
     }
 
     fn hear(&mut self, bytes: &[u8]) {
         self.read(bytes);
+        self.count_answer(bytes);
         // An answer that is being typed is none yet. The same words below it are asked anew.
         let is_answered = |asked: &String| {
             bytes.contains(&b'\n') || last_line(&self.tail).is_none_or(|line| !line.starts_with(asked))
         };
         if !self.status.quiet || self.asked.as_ref().is_none_or(is_answered) {
             (self.status.quiet, self.judged) = (false, false);
+        }
+    }
+
+    /// An answer ends the line at which it was silent. Whoever draws the same once more moves the cursor there first.
+    fn count_answer(&mut self, bytes: &[u8]) {
+        let Some(mut typed) = self.typed.take() else { return };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        typed.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
+        let is_typed = typed.len() <= TAIL && stays_in_line(&typed);
+        match end {
+            Some(_) if is_typed => self.status.answers += 1,
+            None if is_typed => self.typed = Some(typed),
+            _ => {}
         }
     }
 
@@ -207,6 +227,33 @@ mod tests {
         }
         listener.hear(b"\r\nGo on? [y/N] ");
         assert!(!listener.status.quiet && listener.patience().is_some());
+    }
+
+    #[test]
+    fn an_answer_is_counted_and_what_is_drawn_once_more_is_not() {
+        let drawn = b"\x1b[H\x1b[2J\x1b[3Jmenu\r\nSelect an option: ";
+        // Where the cursor was moved about in the line itself only a look can tell what it says.
+        for prompt in [&drawn[..], b"\x1b[2J\x1b[5;1HSelect an option: "] {
+            let mut listener = Listener::new(None, "run");
+            listener.hear(prompt);
+            listener.silence();
+            assert!(listener.status.quiet && listener.status.answers == 0);
+            for _ in 0..3 {
+                listener.hear(prompt);
+                listener.silence();
+                assert_eq!(listener.status.answers, 0, "nobody has answered");
+            }
+            listener.hear(b"1");
+            let told = listener.status;
+            listener.hear(b"\r\n");
+            assert_eq!(listener.status.answers, 1);
+            assert!(worth_telling(told, listener.status));
+            listener.hear(prompt);
+            listener.silence();
+            listener.hear(&[b"2\x08 \x0823\r\nmore\r\n", prompt].concat());
+            listener.silence();
+            assert_eq!((listener.status.answers, listener.status.quiet), (2, true));
+        }
     }
 
     #[test]

@@ -148,6 +148,8 @@ async fn stay(daemon: &Daemon, started: &TaskStarted, patience: Span, json: bool
         lines: None,
     };
     let logs: Option<TaskLogs> = daemon.get("/v1/tasks/logs", &asked).await.ok();
+    // Its window may have another run by now, and what that writes is not ours.
+    let logs = logs.filter(|logs| logs.run_id.as_ref() == Some(&started.run_id));
     let lines = logs.map(|logs| logs.lines).unwrap_or_default();
     let end = match &outcome {
         Outcome::Ended(event) => Some(event),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agtmux_api::config::Span;
 use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskList};
-use agtmux_core::task::TaskEventKind;
+use agtmux_core::task::{Exit as TaskExit, TaskEventKind, TaskLook};
 use clap::Args;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
@@ -50,24 +50,20 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
     let seen: TaskEvents =
         daemon.get("/v1/tasks/events", &TaskEventsQuery { limit: Some(1), ..Default::default() }).await?;
     let list: TaskList = daemon.get("/v1/tasks", &place).await?;
-    let named =
-        |task: &&agtmux_core::task::TaskLook| task.window_name == args.task || task.window_id.to_string() == args.task;
+    let named = |task: &&TaskLook| task.window_name == args.task || task.window_id.to_string() == args.task;
     let Some(task) = list.tasks.iter().find(named) else {
         let message = Message::new(format!("there is no task '{}' in '{}'", args.task, place.session));
         return Err(CliError::failed(message.hint("agtmux task list")));
     };
-    if task.dead {
-        let end = json!({"type": "exited", "task": task.window_name, "window_id": task.window_id,
-            "exit_code": task.exit_code, "signal": task.signal});
-        let line =
-            if args.json { end.to_string() } else { format!("{} exited with {}", task.window_name, task.exit()) };
-        output::line(line.as_bytes())?;
-        return Ok(if task.exit().is_success() { Exit::Ok } else { Exit::Failed });
+    // tmux shows a task dead before it knows how it ended, but that will be told.
+    if task.dead && (task.exit() != TaskExit::UNKNOWN || task.run.is_none()) {
+        return as_shown(task, args.json);
     }
     let query = TaskEventsQuery {
         session: Some(place.session.clone()),
         socket: place.socket.clone(),
-        task: Some(task.window_name.clone()),
+        // Its window may get another name meanwhile.
+        task: Some(task.window_name.clone()).filter(|_| task.run.is_none()),
         run_id: task.run.clone().map(String::from),
         // The end of a launch is told once, and may have been before tmux shows it.
         after: Some(if task.run.is_some() { 0 } else { seen.seq }),
@@ -80,12 +76,22 @@ pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
             output::line(line.as_bytes())?;
             Ok(if event.exit_code == Some(0) { Exit::Ok } else { Exit::Failed })
         }
+        // It had ended before anybody was there to tell of it.
+        Outcome::TakenAway if task.dead => as_shown(task, args.json),
         Outcome::TakenAway => Err(taken_away(&args.task)),
         Outcome::TimeIsUp => {
             let message = Message::new(format!("'{}' still runs", args.task)).because("the time is up");
             Err(CliError::failed(message.hint(format!("agtmux task logs {} -f", args.task))))
         }
     }
+}
+
+fn as_shown(task: &TaskLook, json: bool) -> Result<Exit, CliError> {
+    let end = json!({"type": "exited", "task": task.window_name, "window_id": task.window_id,
+        "exit_code": task.exit_code, "signal": task.signal});
+    let line = if json { end.to_string() } else { format!("{} exited with {}", task.window_name, task.exit()) };
+    output::line(line.as_bytes())?;
+    Ok(if task.exit().is_success() { Exit::Ok } else { Exit::Failed })
 }
 
 pub(super) fn taken_away(task: &str) -> CliError {

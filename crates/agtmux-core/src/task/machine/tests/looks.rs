@@ -259,6 +259,24 @@ fn the_same_words_further_down_are_asked_anew() {
 }
 
 #[test]
+fn the_same_words_on_the_same_line_are_asked_anew_after_an_answer() {
+    let mut scene = Scene::unseen();
+    scene.windows = vec![window(1, "t")];
+    scene.look();
+    scene.ask(1, "Select an option: ");
+    assert_eq!(scene.settle().len(), 1);
+    for answers in 1..=3 {
+        scene.window(1).answers = answers;
+        assert_eq!(scene.settle().len(), 1, "after {answers}");
+        scene.restart();
+        assert_eq!(scene.settle(), NOTHING);
+    }
+    // Where the count could not be read just now nothing is known to be new.
+    scene.window(1).answers = 0;
+    assert_eq!(scene.settle(), NOTHING);
+}
+
+#[test]
 fn each_window_asks_for_itself() {
     let mut scene = Scene::unseen();
     scene.windows = vec![window(1, "a"), window(2, "b")];
@@ -390,6 +408,29 @@ fn a_dead_window_that_somebody_respawned_can_exit_again() {
     assert_eq!(scene.settle(), NOTHING);
     scene.die(1, Exit::with_code(1));
     assert_eq!(scene.look(), ["@1 (t) exited with code 1"]);
+}
+
+#[test]
+fn an_end_that_was_told_is_a_fresh_one_until_a_look_shows_it() {
+    let mut scene = Scene::new();
+    scene.launch(1, "t", "r1");
+    let (run, output, exit) = (run("r1"), String::new(), Exit::with_code(0));
+    assert!(!scene.machine.has_just_ended(&run) && !scene.machine.knows_end_in(WindowId(1)));
+    assert_eq!(scene.events(TaskInput::Finished { run: run.clone(), exit, bells: 0, output }).len(), 1);
+    for _ in 0..2 {
+        assert!(scene.machine.has_just_ended(&run) && scene.machine.knows_end_in(WindowId(1)));
+        assert_eq!(scene.look(), NOTHING);
+    }
+    scene.die(1, exit);
+    assert_eq!(scene.look(), NOTHING);
+    assert!(!scene.machine.has_just_ended(&run) && scene.machine.knows_end_in(WindowId(1)));
+    // What somebody started there instead is none of ours, and has not ended.
+    scene.window(1).dead = false;
+    scene.look();
+    assert!(!scene.machine.has_just_ended(&run) && !scene.machine.knows_end_in(WindowId(1)));
+    scene.die(1, Exit::UNKNOWN);
+    scene.look();
+    assert!(!scene.machine.knows_end_in(WindowId(1)), "tmux may tell more of it");
 }
 
 #[test]

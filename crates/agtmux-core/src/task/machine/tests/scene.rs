@@ -40,6 +40,7 @@ pub(super) fn window(id: u32, name: &str) -> TaskLook {
         run: None,
         cursor_line: Some(String::new()),
         cursor_row: Some(0),
+        answers: 0,
     }
 }
 

@@ -1,0 +1,64 @@
+//! Ends that nobody has written down, or that tmux does not show yet, when windows are taken away.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use agtmux_testkit::{Running, process, wait_until};
+use rustix::process::Signal;
+
+use crate::agtmux::SOON;
+use crate::fault::{stage as faulty, take_back, tell, wait_for_more};
+use crate::stage::{Launched, Stage};
+
+/// A task whose watcher was killed, so that only tmux can tell of its end; and no look of the daemon's has shown that.
+fn killed_unseen(stage: &Stage, name: &str) -> Launched {
+    let task = stage.run(name, "echo up; exec sleep 1000");
+    wait_until("it is up", SOON, || stage.done(&["logs", name]).text() == "up\n");
+    tell(stage, "undead", "");
+    let shown = |format: &str| stage.tmux.run(&["display-message", "-p", "-t", &task.pane, format]);
+    let watcher: u32 = shown("#{pane_pid}").trim().parse().expect("a process");
+    assert!(process::signal(watcher, Signal::KILL));
+    wait_until("tmux has its end", SOON, || shown("#{pane_dead} #{pane_dead_signal}").trim() == "1 9");
+    assert_eq!(stage.told(&task.window), ["started"]);
+    task
+}
+
+#[test]
+fn an_end_that_only_tmux_can_tell_of_is_told_before_its_window_goes() {
+    let stage = faulty();
+    stage.run("stays", "exec sleep 1000");
+    let died = "exited with signal SIGKILL";
+    let pruned = killed_unseen(&stage, "pruned");
+    assert!(take_back(&stage, "undead"));
+    stage.done(&["prune-dead"]);
+    assert!(!stage.windows().contains(&pruned.window));
+    assert_eq!(stage.told(&pruned.window), ["started", died]);
+    let again = killed_unseen(&stage, "again");
+    assert!(take_back(&stage, "undead"));
+    stage.run("again", "exec sleep 1000");
+    assert_eq!(stage.told(&again.window), ["started", died, "started"]);
+    let last = killed_unseen(&stage, "last");
+    assert!(take_back(&stage, "undead"));
+    stage.done(&["kill-all", "--yes"]);
+    assert_eq!(stage.told(&last.window), ["started", died]);
+}
+
+#[test]
+fn what_was_told_to_have_ended_is_pruned_though_tmux_shows_that_a_moment_later() {
+    let stage = faulty();
+    stage.run("stays", "exec sleep 1000");
+    tell(&stage, "undead", "");
+    let task = stage.run("t", "exit 0");
+    stage.event(&task.window, "exited");
+    let mut command = stage.agtmux();
+    command.args(["task", "prune-dead", "--json"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut prunes = Running::start(&mut command);
+    wait_for_more(&stage, "shown", 2);
+    assert!(take_back(&stage, "undead"));
+    let mut said = String::new();
+    prunes.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    assert_eq!(prunes.wait().expect("it has ended").code(), Some(0));
+    let pruned: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&pruned["tasks"][0]["task"], &pruned["tasks"][0]["exit_code"]), (&"t".into(), &0.into()), "{said}");
+    assert!(!stage.windows().contains(&task.window));
+}
