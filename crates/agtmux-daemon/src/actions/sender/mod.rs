@@ -121,7 +121,8 @@ impl<'a> Sender<'a> {
         };
         let mut witness = Witness::new(self, text);
         let before = self.ready().await?;
-        self.put_text(text).await?;
+        let boxed = self.boxed();
+        self.put_text(text, |look| boxed.map_or(Ok(()), |agent_type| self.asks_nothing(&agent_type, look))).await?;
         // From here on something was typed, whatever becomes of it.
         self.deliver(&mut witness, before.as_deref(), text, message).await.map_err(Failure::after_all)
     }
