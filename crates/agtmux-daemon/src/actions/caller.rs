@@ -60,7 +60,19 @@ impl Actions {
         if let Some(found) = agent_among(&registry, &line) {
             return Behind::Agent(found);
         }
+        if let Some(behind) = self.behind_its_task(&*processes, &line) {
+            return behind;
+        }
         self.agent_of_its_pane(&*processes, &line).await.map_or(Behind::Somebody, Behind::Agent)
+    }
+
+    /// The agent that asks, or one that could be behind it.
+    pub(crate) async fn agent_behind(&self, asker: &Asker) -> Option<String> {
+        match self.behind(asker).await {
+            Behind::Somebody => None,
+            Behind::Agent(agent) => Some(agent),
+            Behind::Unknown => Some("somebody who could not be told".into()),
+        }
     }
 
     /// The process for which something is kept: the one that was named, or the agent behind the request. Whoever else started the one
@@ -88,6 +100,8 @@ impl Actions {
         let place = |process: &Process| place_of(processes, process.pid);
         let (socket, pane) = place(line.first()?)?;
         let living = self.0.engine.resident(observe::server_name(&socket), pane).await?;
+        // A task is whoever has had it started.
+        let living = Some(living).filter(|living| !living.agent_type.is_task())?;
         let is_there = |process: &&Process| place(process) == Some((socket.clone(), pane));
         let oldest = line.iter().filter(is_there).map(|process| process.start).min()?;
         (oldest > living.process.start && !living.suspended).then(|| living.agent_type.to_string())

@@ -18,7 +18,9 @@ mod respond;
 mod resume;
 mod sender;
 mod snapshots;
+mod task_origin;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +55,8 @@ struct Inner {
     /// The same request is done by one at a time.
     requests: Locks,
     snapshots: Snapshots,
+    /// Where is written down who has had a task started.
+    tasks_dir: PathBuf,
 }
 
 impl Actions {
@@ -62,9 +66,10 @@ impl Actions {
         targets: Targets,
         store: Arc<Store>,
         clock: Clock,
+        tasks_dir: PathBuf,
     ) -> Self {
         let (panes, requests, snapshots) = (Locks::default(), Locks::default(), Snapshots::default());
-        Self(Arc::new(Inner { engine, discovery, targets, store, clock, panes, requests, snapshots }))
+        Self(Arc::new(Inner { engine, discovery, targets, store, clock, panes, requests, snapshots, tasks_dir }))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -153,6 +153,7 @@ mod tests {
             command: "make".into(),
             cwd: "/p".into(),
             log_bytes: 1,
+            agent: None,
         };
         let ours = [("PI_TMUX_SESSION", "old"), ("PATH", "/bin"), ("PWD", "/"), ("PI_CODING_AGENT_DIR", "/pi")];
         let stale = ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER"];
