@@ -146,6 +146,22 @@ fn a_daemon_that_is_killed_among_senders_loses_and_repeats_nothing() {
 }
 
 #[test]
+fn what_waited_until_it_was_too_late_is_not_typed() {
+    let stage = Stage::new("tmux_bridge.sequential_send_delay_ms = 400");
+    let agent = stage.agent("work");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| stage.post("send", &json!({"ref": agent.pane, "keys": vec!["a"; 6]})));
+        wait_until("the first key", SOON, || !agent.read().is_empty());
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(500);
+        let late = json!({"ref": agent.pane, "keys": ["x"], "not_after": soon.to_string()});
+        let error = assert_refused(&stage.post("send", &late), "E_PRECONDITION");
+        assert!(error["message"].as_str().is_some_and(|why| why.contains("too late")), "{error}");
+        assert_done(&first.join().expect("answered"));
+    });
+    assert_eq!(agent.all_read(), b"aaaaaa");
+}
+
+#[test]
 fn a_caller_who_leaves_does_not_leave_half_a_text_behind() {
     let stage = Stage::new("");
     let agent = stage.agent("work");

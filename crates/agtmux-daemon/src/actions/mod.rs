@@ -14,8 +14,10 @@ mod look;
 mod note;
 mod output;
 mod perform;
+mod repeated;
 mod respond;
 mod resume;
+mod scene;
 mod sender;
 mod snapshots;
 mod task_origin;
@@ -37,8 +39,11 @@ pub(crate) use caller::Asker;
 use failure::Failure;
 pub(crate) use locks::Locks;
 pub(crate) use note::Noted;
-use perform::Scene;
+use scene::Scene;
 use snapshots::Snapshots;
+
+/// Stands where something was left out.
+const CUT: &str = "… [cut]";
 
 /// Everything that an action needs.
 #[derive(Clone)]

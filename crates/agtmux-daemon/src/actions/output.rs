@@ -16,7 +16,8 @@ use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::far::Stage;
-use super::perform::{Request, content};
+use super::perform::Request;
+use super::repeated::content;
 use super::{Actions, Asker, Failure, Scene, foreign, guards, snapshots};
 use crate::engine::{Located, refusal};
 

@@ -15,7 +15,8 @@ use agtmux_api::error::ApiError;
 use agtmux_api::wire::{ActionKind, ActionOutcome, Answer, Answered, Guards, RespondAction};
 use agtmux_core::state::State;
 
-use super::perform::{Request, content};
+use super::perform::Request;
+use super::repeated::content;
 use super::sender::checked;
 use super::{Actions, Asker, Failure, Scene, guards};
 use closing::{Closing, closed};

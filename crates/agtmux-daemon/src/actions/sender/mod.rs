@@ -21,7 +21,8 @@ use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
 use super::look::Look;
-use super::perform::{Request, content};
+use super::perform::Request;
+use super::repeated::content;
 use super::{Actions, Asker, Failure, Scene, audit, guards};
 use put::Standing;
 pub(super) use snippet::squashed;
@@ -92,7 +93,7 @@ impl<'a> Sender<'a> {
         if scene.located.pane.dead.is_some() {
             // Not even asked: a paste into a dead pane ends some tmux servers.
             let error = ApiError::new(ErrorCode::RuntimeStale, "nothing was typed: the pane's program has ended");
-            return Err(Failure::refused(error.with_hint("agtmux resume starts its agent again")));
+            return Err(Failure::refused(error.with_hint("agtmux resume REF   (starts its agent again)")));
         }
         let living = scene.located.living.as_ref();
         let is_task = living.is_some_and(|living| living.runtime.agent_type.is_task());
@@ -108,7 +109,7 @@ impl<'a> Sender<'a> {
             _ => {
                 let pane = scene.located.key.pane;
                 let message = format!("no agent lives in {pane}: what is typed there would go to its shell");
-                Err(Failure::precondition(message, "agtmux send --profile shell, if that is what you want"))
+                Err(Failure::precondition(message, "agtmux send REF --profile shell …   (if that is what you want)"))
             }
         }
     }
