@@ -126,6 +126,18 @@ fn what_cannot_be_read_is_written_down_too_and_what_is_cut_says_so() {
     assert!(name.ends_with("… [cut]") && !name.contains("ghp_"), "{name}");
 }
 
+/// Whoever follows is written down once, and whoever only says so is written down as well.
+#[test]
+fn the_first_look_is_written_down_whatever_it_is_called() {
+    let stage = Stage::new("");
+    let (agent, other) = (stage.agent("work"), stage.agent("other"));
+    for reference in [&agent.pane, &agent.runtime, &agent.pane, &other.pane] {
+        assert_done(&stage.post("view-output", &json!({"ref": reference, "again": true})));
+    }
+    let looks: Vec<Value> = stage.audit().iter().map(|record| record["ref"].clone()).collect();
+    assert_eq!(looks, [json!(agent.pane), json!(other.pane)]);
+}
+
 /// An agent's own word is named by its event.
 #[test]
 fn the_events_that_tell_of_it_are_named() {

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use agtmux::{SOON, kill, pid, soak, start};
+use agtmux::{SOON, agtmux, kill, pid, soak, start};
 use agtmux_testkit::{wait_for, wait_until};
 use serde_json::{Value, json};
 use stage::{Agent, Stage, assert_done, assert_refused, merged};
@@ -195,4 +195,18 @@ fn what_a_terminal_would_obey_is_refused_and_line_ends_are_made_ours() {
     assert_eq!(stage.audit().len(), bad.len() + 5 + 1, "each is written down");
     assert_done(&stage.send(&agent.pane, "one\r\ntwo\r\n\tthree \u{202e}日本語"));
     assert_eq!(agent.submitted(), ["one\ntwo\n\tthree \u{202e}日本語"]);
+}
+
+#[test]
+fn what_is_too_much_or_does_not_fit_is_said_before_anything_is_asked() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    // The most is in the middle of a character.
+    let file = stage.world.home().join("much");
+    std::fs::write(&file, "é".repeat(600_000)).expect("writable");
+    let much = agtmux(&stage.world, &["send", &agent.pane, "--file", file.to_str().expect("text")]);
+    assert!(much.code == Some(2) && much.stderr.contains("more than 1048576 bytes"), "{}", much.stderr);
+    let keys = agtmux(&stage.world, &["send", &agent.pane, "--key", "x", "--no-enter"]);
+    assert_eq!(keys.code, Some(2), "{}", keys.stderr);
+    agent.assert_untouched();
 }

@@ -13,8 +13,6 @@ use uuid::Uuid;
 use super::{Actions, CUT};
 use crate::store::{ActionRow, Change, SnapshotRow, actions};
 
-/// How many are shown when nobody says how many.
-const USUALLY: u32 = 1000;
 const MOST: u32 = 10_000;
 /// How many bytes of a text are kept.
 const MOST_KEPT: usize = 16 << 10;
@@ -52,7 +50,11 @@ impl Actions {
 
     pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<Audit, ApiError> {
         let since = query.since.unwrap_or(Timestamp::MIN);
-        let most = query.limit.unwrap_or(USUALLY).min(MOST);
+        let most = query.limit.unwrap_or(AuditQuery::USUALLY);
+        if most > MOST {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST} are the most"));
+            return Err(error.with_hint("agtmux audit --since TIME --limit N"));
+        }
         let items = self.read(move |path| actions::since(path, since, most)).await?;
         Ok(Audit { schema_version: SCHEMA_VERSION, items })
     }

@@ -6,6 +6,7 @@ mod audit;
 mod caller;
 mod failure;
 mod far;
+mod followers;
 mod foreign;
 mod guards;
 mod kill;
@@ -37,6 +38,7 @@ use crate::targets::Targets;
 
 pub(crate) use caller::Asker;
 use failure::Failure;
+use followers::Followers;
 pub(crate) use locks::Locks;
 pub(crate) use note::Noted;
 use scene::Scene;
@@ -60,6 +62,7 @@ struct Inner {
     /// The same request is done by one at a time.
     requests: Locks,
     snapshots: Snapshots,
+    followers: Followers,
     /// Where is written down who has had a task started.
     tasks_dir: PathBuf,
 }
@@ -73,8 +76,20 @@ impl Actions {
         clock: Clock,
         tasks_dir: PathBuf,
     ) -> Self {
-        let (panes, requests, snapshots) = (Locks::default(), Locks::default(), Snapshots::default());
-        Self(Arc::new(Inner { engine, discovery, targets, store, clock, panes, requests, snapshots, tasks_dir }))
+        let (panes, requests) = (Locks::default(), Locks::default());
+        let (snapshots, followers) = (Snapshots::default(), Followers::default());
+        Self(Arc::new(Inner {
+            engine,
+            discovery,
+            targets,
+            store,
+            clock,
+            panes,
+            requests,
+            snapshots,
+            followers,
+            tasks_dir,
+        }))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

@@ -113,6 +113,11 @@ impl Actions {
                         }
                         Stage::There(far) => far.relay(request.kind, request.guards, request.ask).await,
                     };
+                    if request.kind.is_mutating()
+                        && done.as_ref().map_or_else(|failure| failure.done_something, |_| true)
+                    {
+                        self.0.snapshots.spend(request.guards);
+                    }
                     done.map(|report| outcome(&record, &snapshot, started, report))
                 }
                 Err(error) => Err(Failure::refused(error)),
@@ -254,7 +259,11 @@ impl Actions {
     pub(crate) async fn snapshot(&self, guards: &Guards) -> Result<Snapshot, ApiError> {
         let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
         let located = self.0.engine.locate(reference).await?;
-        let row = snapshots::of(&located, self.0.clock.now(), self.snapshot_lifetime());
+        let now = self.0.clock.now();
+        guards::in_time(guards, now)?;
+        let seen = self.0.snapshots.named(guards, now)?;
+        guards::check(guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
+        let row = snapshots::of(&located, now, self.snapshot_lifetime());
         let shown = snapshots::shown(&row, &located);
         self.0.snapshots.keep(row);
         Ok(shown)

@@ -50,41 +50,45 @@ async fn taken<T: DeserializeOwned>(
 ) -> Result<T, ApiError> {
     let (named, error) = match read(body, keys).await {
         Ok(action) => return Ok(action),
-        Err(unread) => unread,
+        // Whoever left in the middle of it has asked for nothing.
+        Err((None, error)) => return Err(error),
+        Err((Some(named), error)) => (named, error),
     };
     let text = |name: &str| named[name].as_str().map(str::to_owned);
     let guards = Guards { r#ref: text("ref").unwrap_or_default(), client: text("client"), ..Guards::default() };
     Err(context.actions.unreadable(kind, &guards, asker, error).await)
 }
 
-/// Or why not, and what could be read of it.
-async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Value, ApiError)> {
+/// Or why not, and what could be read of it; none if it did not arrive.
+async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Option<Value>, ApiError)> {
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| {
-        let error = match is_too_large(&error) {
-            true => {
-                ApiError::new(ErrorCode::TooLarge, format!("a request may have {} MiB at the most", LARGEST_BODY >> 20))
-                    .with_hint("a text may have 1 MiB; put it into a file and tell the agent to read that")
-            }
-            false => bad(format!("the body did not arrive whole: {error}")),
-        };
-        (Value::Null, error)
+    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| match is_too_large(&error) {
+        true => {
+            let message = format!("a request may have {} MiB at the most", LARGEST_BODY >> 20);
+            let hint = "a text may have 1 MiB; put it into a file and tell the agent to read that";
+            (Some(Value::Null), ApiError::new(ErrorCode::TooLarge, message).with_hint(hint))
+        }
+        false => (None, bad(format!("the body did not arrive whole: {error}"))),
     })?;
-    let value: Value =
-        serde_json::from_slice(&bytes).map_err(|error| (Value::Null, bad(format!("the body is no JSON: {error}"))))?;
-    let Some(fields) = value.as_object() else { return Err((value, bad("the body is not a JSON object".into()))) };
-    let unknown = fields.keys().find(|key| !GUARDS.contains(&key.as_str()) && !keys.contains(&key.as_str()));
-    if let Some(key) = unknown {
-        let shown: String = key.chars().take(64).collect();
-        let error = bad(format!("'{shown}' is not known here"));
-        return Err((value, error));
-    }
-    T::deserialize(&value).map_err(|error| {
-        let error = bad(format!("the request cannot be read: {error}"));
-        (value, error)
-    })
+    let value: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| (Some(Value::Null), bad(format!("the body is no JSON: {error}"))))?;
+    let why = match value.as_object() {
+        None => "the body is not a JSON object".to_owned(),
+        Some(fields) => match fields.keys().find(|key| !is_known(key, keys)) {
+            Some(key) => format!("'{}' is not known here", key.chars().take(64).collect::<String>()),
+            None => match T::deserialize(&value) {
+                Ok(action) => return Ok(action),
+                Err(error) => format!("the request cannot be read: {error}"),
+            },
+        },
+    };
+    Err((Some(value), bad(why)))
+}
+
+fn is_known(key: &str, keys: &[&str]) -> bool {
+    GUARDS.contains(&key) || keys.contains(&key)
 }
 
 fn is_too_large(error: &axum::Error) -> bool {

@@ -58,6 +58,10 @@ fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiErr
         let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
         return Err(error.with_hint("give it a text, or keys to press"));
     }
+    if text.is_none() && action.no_enter {
+        let error = ApiError::new(ErrorCode::BadRequest, "there is no text that could be left in the input box");
+        return Err(error.with_hint("leave out no_enter: after keys alone Enter is not pressed"));
+    }
     Ok((keys, text))
 }
 
