@@ -119,14 +119,14 @@ fn turned(command: &str) -> String {
 /// Answers each of several times, and shows another screen at another moment of it: before it has held still, so that whatever
 /// is typed then was meant for what was there before.
 fn swaps(agent: &Asking, answer: &str, screens: impl Fn(u32) -> (String, String, String)) {
-    for round in 0..6 {
+    for round in 0..4 {
         agent.draws(RULE);
         wait_for("it asks nothing", SOON, || agent.dialog().is_null().then_some(()));
         let (first, about, second) = screens(round);
         agent.draws(&first);
         let fingerprint = agent.knows(&about);
         let done = answers(agent, &[answer, "--if-dialog", &fingerprint], || {
-            (0..4 * round).for_each(|_| agent.shows("to cancel"));
+            (0..5 * round).for_each(|_| agent.shows("to cancel"));
             agent.draws(&second);
         });
         assert_eq!(done.code, Some(5), "round {round}: {done:?}");

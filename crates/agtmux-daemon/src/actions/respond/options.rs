@@ -46,7 +46,8 @@ pub(super) async fn press_answer(scene: &Scene<'_>, open: &Open, keys: &[Key]) -
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
     press_settled(scene, open, first).await?;
     for key in rest {
-        let pressed = press_next(scene, key, |seen| seen.is_none_or(|seen| seen.is_untouched(open))).await;
+        pause(scene).await;
+        let pressed = press_seeing(scene, key, |seen| seen.is_none_or(|seen| seen.is_untouched(open))).await;
         pressed.map_err(Failure::after_all)?;
     }
     Ok(())
@@ -56,19 +57,29 @@ pub(super) async fn press_answer(scene: &Scene<'_>, open: &Open, keys: &[Key]) -
 pub(super) async fn press_keys(scene: &Scene<'_>, open: &Open, keys: &[Key]) -> Result<(), Failure> {
     for (n, key) in keys.iter().enumerate() {
         let same = |seen: Option<Open>| seen.is_some_and(|seen| seen.asks_the_same(open));
-        let pressed = match n {
-            0 => press_seeing(scene, key, same).await,
-            _ => press_next(scene, key, same).await.map_err(Failure::after_all),
+        let pressed = async {
+            if n > 0 {
+                drawn(scene).await?;
+            }
+            press_seeing(scene, key, same).await
         };
-        pressed?;
+        pressed.await.map_err(|failure| if n > 0 { failure.after_all() } else { failure })?;
     }
     Ok(())
 }
 
-/// One that follows another.
-async fn press_next(scene: &Scene<'_>, key: &Key, allows: impl Fn(Option<Open>) -> bool) -> Result<(), Failure> {
+/// After a key, some dialog is there again: it may be in the middle of drawing.
+async fn drawn(scene: &Scene<'_>) -> Result<(), Failure> {
+    pause(scene).await;
+    let deadline = Instant::now() + MOVED_WITHIN;
+    while Instant::now() < deadline && Open::seen(scene, &scene.look().await?)?.is_none() {
+        sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+async fn pause(scene: &Scene<'_>) {
     sleep(Duration::from_millis(scene.actions.config().tmux_bridge.sequential_send_delay_ms)).await;
-    press_seeing(scene, key, allows).await
 }
 
 async fn press_seeing(scene: &Scene<'_>, key: &Key, allows: impl Fn(Option<Open>) -> bool) -> Result<(), Failure> {
