@@ -23,6 +23,9 @@ pub struct RunSpec {
     pub cwd: String,
     /// How much of the output is kept.
     pub log_bytes: u64,
+    /// The kind of the agent that has had it started, if it was one: what the task does counts as done by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 /// How it ended, written by the one who waited for it.
@@ -369,6 +372,7 @@ mod tests {
             command: text("make"),
             cwd: text("/p"),
             log_bytes: 1,
+            agent: None,
         };
         RunFiles::of(&dir, "r1").write_spec(&spec).expect("written");
         assert_eq!(RunFiles::of(&dir, "r1").read_spec().expect("read"), spec);

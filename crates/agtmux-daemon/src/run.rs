@@ -134,7 +134,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         discovery: discovery.clone(),
     };
     let targets = Targets::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
-    let actions = Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock);
+    let actions =
+        Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock, paths.tasks_dir());
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths, known_tasks);
     let port = match listen {
         Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),

@@ -89,6 +89,55 @@ fn who_did_what_to_whom_and_what_came_of_it() {
     assert_eq!(stage.get("/v1/audit?sinse=1")["code"], "E_BAD_REQUEST");
 }
 
+#[test]
+fn what_cannot_be_read_is_written_down_too_and_what_is_cut_says_so() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let bad = [
+        (
+            "send",
+            json!({"ref": agent.pane, "text": "x", "if_stat": "idle", "client": "c".repeat(99)}),
+            agent.pane.as_str(),
+        ),
+        ("respond", json!({"ref": agent.pane, "answer": 7}), agent.pane.as_str()),
+        ("kill", json!({"ref": agent.pane, "signal": "HUP"}), agent.pane.as_str()),
+        ("resume", json!({"ref": 3}), ""),
+        ("attach", json!([agent.pane]), ""),
+        ("view-output", json!({"ref": agent.pane, "lines": -1}), agent.pane.as_str()),
+    ];
+    for (action, body, _) in &bad {
+        assert_refused(&stage.post(action, body), "E_BAD_REQUEST");
+    }
+    let records = stage.audit();
+    let seen =
+        |r: &Value| [&r["kind"], &r["status"], &r["code"], &r["ref"]].map(|v| v.as_str().unwrap_or("-").to_owned());
+    let expected = bad.map(|(action, _, name)| [action, "refused", "E_BAD_REQUEST", name].map(str::to_owned));
+    assert_eq!(records.iter().map(seen).collect::<Vec<_>>(), expected);
+    for record in &records {
+        assert_eq!(record["caller"]["pid"], json!(std::process::id()), "{record}");
+        assert!(record["message"].is_string() && record["finished_at"].is_string(), "{record}");
+    }
+    assert_eq!(records[0]["caller"]["client"], json!(format!("{}… [cut]", "c".repeat(64))));
+    // A secret at the cut is none afterwards, and what was cut is not taken for all of it.
+    let long = format!("{} {}", "é".repeat(230), format!("{} ", SECRETS[1]).repeat(40));
+    assert_refused(&stage.post("attach", &json!({"ref": long})), "E_REF_INVALID");
+    let record = stage.audit().pop().expect("written down");
+    let name = record["ref"].as_str().expect("a text");
+    assert!(name.ends_with("… [cut]") && !name.contains("ghp_"), "{name}");
+}
+
+/// Whoever follows is written down once, and whoever only says so is written down as well.
+#[test]
+fn the_first_look_is_written_down_whatever_it_is_called() {
+    let stage = Stage::new("");
+    let (agent, other) = (stage.agent("work"), stage.agent("other"));
+    for reference in [&agent.pane, &agent.runtime, &agent.pane, &other.pane] {
+        assert_done(&stage.post("view-output", &json!({"ref": reference, "again": true})));
+    }
+    let looks: Vec<Value> = stage.audit().iter().map(|record| record["ref"].clone()).collect();
+    assert_eq!(looks, [json!(agent.pane), json!(other.pane)]);
+}
+
 /// An agent's own word is named by its event.
 #[test]
 fn the_events_that_tell_of_it_are_named() {

@@ -135,6 +135,48 @@ fn guards_that_hold_let_it_through() {
 }
 
 #[test]
+fn what_guards_nothing_or_does_not_fit_is_refused() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let name = &agent.pane;
+    for (action, body) in [
+        ("send", json!({"ref": name, "text": HELLO, "nonce": "alone"})),
+        ("kill", json!({"ref": name, "nonce": "alone"})),
+        ("attach", json!({"ref": name, "nonce": "alone"})),
+        ("view-output", json!({"ref": name, "nonce": "alone"})),
+        ("send", json!({"ref": name, "keys": ["x"], "no_enter": true})),
+        ("view-output", json!({"ref": name, "request_ref": "again"})),
+    ] {
+        assert_refused(&stage.post(action, &body), "E_BAD_REQUEST");
+    }
+    // Whoever looks under a condition is not shown what does not meet it.
+    for action in ["snapshot", "attach", "view-output"] {
+        assert_refused(&stage.post(action, &json!({"ref": name, "if_state": "error"})), "E_STATE_CHANGED");
+        assert_refused(&stage.post(action, &json!({"ref": name, "if_runtime": "other"})), "E_RUNTIME_STALE");
+        assert_refused(
+            &stage.post(action, &json!({"ref": name, "not_after": "2026-01-01T00:00:00Z"})),
+            "E_PRECONDITION",
+        );
+    }
+    agent.assert_untouched();
+}
+
+#[test]
+fn a_snapshot_is_acted_on_once() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    let seen = stage.snapshot(&agent.pane);
+    let key = |more: Value| stage.post("send", &Stage::on(&seen, &agent.pane, &merged(&json!({"keys": ["x"]}), &more)));
+    // Looking does not change it, and what was refused has done nothing.
+    assert_done(&stage.post("view-output", &Stage::on(&seen, &agent.pane, &json!({}))));
+    assert_refused(&key(json!({"profile": "shell"})), "E_PRECONDITION");
+    assert_done(&key(json!({})));
+    let error = assert_refused(&key(json!({})), "E_SNAPSHOT_EXPIRED");
+    assert!(error["message"].as_str().is_some_and(|why| why.contains("acted on before")), "{error}");
+    assert_eq!(agent.all_read(), b"x");
+}
+
+#[test]
 fn a_snapshot_that_is_old_or_somebody_elses_is_refused() {
     let stage = Stage::new("actions.snapshot_lifetime = \"1ms\"");
     let agent = stage.agent("work");

@@ -109,7 +109,8 @@ fn nobody_is_ended_unless_somebody_says_yes() {
     for signal in ["INT", "TERM", "KILL"] {
         let done = agtmux(&stage.world, &["kill", &agent.pane, "--signal", signal]);
         assert_eq!(done.code, Some(2), "{}", done.stderr);
-        assert!(done.stderr.contains("--yes"), "{}", done.stderr);
+        let next = format!("agtmux kill {} --signal {signal} --yes", agent.pane);
+        assert!(done.stderr.contains("nothing was sent") && done.stderr.contains(&next), "{}", done.stderr);
     }
     let desk = stage.world.tmux("desk");
     let program = env!("CARGO_BIN_EXE_agtmux");
@@ -124,6 +125,7 @@ fn nobody_is_ended_unless_somebody_says_yes() {
         desk.run(&["send-keys", "-t", &pane, answer, "Enter"]);
         wait_until("the answer", SOON, || shows().contains("code="));
         assert!(shows().contains(&format!("code={code}")), "{}", shows());
+        assert_eq!(shows().contains("nothing was sent to %0"), code == "1", "{}", shows());
     };
     asks("n", "1");
     asks("", "1");

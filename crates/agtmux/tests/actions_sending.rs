@@ -12,7 +12,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use agtmux::{SOON, kill, pid, soak, start};
+use agtmux::{SOON, agtmux, kill, pid, soak, start};
 use agtmux_testkit::{wait_for, wait_until};
 use serde_json::{Value, json};
 use stage::{Agent, Stage, assert_done, assert_refused, merged};
@@ -146,6 +146,22 @@ fn a_daemon_that_is_killed_among_senders_loses_and_repeats_nothing() {
 }
 
 #[test]
+fn what_waited_until_it_was_too_late_is_not_typed() {
+    let stage = Stage::new("tmux_bridge.sequential_send_delay_ms = 400");
+    let agent = stage.agent("work");
+    thread::scope(|scope| {
+        let first = scope.spawn(|| stage.post("send", &json!({"ref": agent.pane, "keys": vec!["a"; 6]})));
+        wait_until("the first key", SOON, || !agent.read().is_empty());
+        let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_millis(500);
+        let late = json!({"ref": agent.pane, "keys": ["x"], "not_after": soon.to_string()});
+        let error = assert_refused(&stage.post("send", &late), "E_PRECONDITION");
+        assert!(error["message"].as_str().is_some_and(|why| why.contains("too late")), "{error}");
+        assert_done(&first.join().expect("answered"));
+    });
+    assert_eq!(agent.all_read(), b"aaaaaa");
+}
+
+#[test]
 fn a_caller_who_leaves_does_not_leave_half_a_text_behind() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
@@ -179,4 +195,18 @@ fn what_a_terminal_would_obey_is_refused_and_line_ends_are_made_ours() {
     assert_eq!(stage.audit().len(), bad.len() + 5 + 1, "each is written down");
     assert_done(&stage.send(&agent.pane, "one\r\ntwo\r\n\tthree \u{202e}日本語"));
     assert_eq!(agent.submitted(), ["one\ntwo\n\tthree \u{202e}日本語"]);
+}
+
+#[test]
+fn what_is_too_much_or_does_not_fit_is_said_before_anything_is_asked() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    // The most is in the middle of a character.
+    let file = stage.world.home().join("much");
+    std::fs::write(&file, "é".repeat(600_000)).expect("writable");
+    let much = agtmux(&stage.world, &["send", &agent.pane, "--file", file.to_str().expect("text")]);
+    assert!(much.code == Some(2) && much.stderr.contains("more than 1048576 bytes"), "{}", much.stderr);
+    let keys = agtmux(&stage.world, &["send", &agent.pane, "--key", "x", "--no-enter"]);
+    assert_eq!(keys.code, Some(2), "{}", keys.stderr);
+    agent.assert_untouched();
 }

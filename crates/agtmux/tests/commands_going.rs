@@ -257,6 +257,31 @@ fn an_agent_is_resumed_in_its_shell_and_directory() {
 }
 
 #[test]
+fn an_agent_is_not_resumed_into_a_question_or_half_a_command() {
+    let desk = desk("PS1='ready> ' PS2='more> ' exec bash --norc --noprofile -i");
+    shows(&desk.server, "%1", "ready>");
+    desk.line("claude");
+    desk.name_session("abc-2");
+    desk.line("quit");
+    nobody_in(&desk.world, "%1");
+    // The shell itself asks, and what is typed would be the answer.
+    desk.line("read -p 'delete all? ' answer; echo got $answer");
+    shows(&desk.server, "%1", "delete all?");
+    let asked = desk.resume("%1", &[]);
+    assert!(asked.code == Some(5) && asked.stderr.contains("'bash' runs something, or has asked"), "{asked:?}");
+    desk.line("no");
+    shows(&desk.server, "%1", "got no");
+    // What has been begun is not to be ended by what is typed.
+    let begun = desk.world.home().join("begun");
+    desk.line(&format!("echo it is >{} \\", begun.display()));
+    shows(&desk.server, "%1", "more>");
+    let resumed = desk.resume("%1", &["--json"]).json();
+    assert_eq!(resumed["resumed_runtime_id"].as_str(), Some(runtime_in(&desk.world, "%1").as_str()), "{resumed}");
+    assert!(!begun.exists(), "half a command was run: {:?}", fs::read_to_string(&begun));
+    assert_eq!(desk.started().last(), Some(&format!("{}: --resume abc-2", desk.project.display())));
+}
+
+#[test]
 fn an_agent_is_resumed_in_the_pane_that_died_with_it() {
     let desk = desk("exec claude");
     desk.name_session("ses_2");

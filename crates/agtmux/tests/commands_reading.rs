@@ -186,6 +186,14 @@ fn waiting_ends_when_it_is_so_and_says_how() {
     let late = agtmux(&world, &["wait", "%0", "--for", "error", "--timeout", "50ms"]);
     assert_eq!(late.code, Some(1), "{late:?}");
     assert!(late.stderr.contains("the time is up") && late.stderr.contains("agtmux explain %0"), "{}", late.stderr);
+    let late = agtmux(&world, &["wait", "%0", "--for", "error", "--timeout", "50ms", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&late.text()).expect("JSON also when the time is up");
+    assert_eq!(
+        (late.code, &said["outcome"], &said["agents"][0]["state"]),
+        (Some(1), &"timeout".into(), &"idle".into())
+    );
+    let now = agtmux(&world, &["wait", "%0", "--for", "idle", "--timeout", "0s"]);
+    assert_eq!(now.code, Some(0), "what is so needs no time: {now:?}");
     server.new_session("other", &world.stand_in("codex"));
     runtime_in(&world, "%1");
     let one = agtmux(&world, &["wait", "%0", "%1", "--for", "idle", "--any", "--timeout", "20s"]);
@@ -257,6 +265,8 @@ fn what_was_done_is_listed_with_what_came_of_it() {
         rows.last().is_some_and(|row| row.contains("attach") && row.contains("refused E_REF_NOT_FOUND")),
         "{table}"
     );
+    let many = agtmux(&world, &["audit", "--limit", "10001"]);
+    assert!(many.code == Some(5) && many.stderr.contains("10000 are the most"), "{many:?}");
     let json = agtmux(&world, &["audit", "--json", "--limit", "1"]).json();
     assert_eq!(items(&json).len(), 1);
     assert_eq!((&items(&json)[0]["kind"], &items(&json)[0]["status"]), (&"attach".into(), &"refused".into()));

@@ -205,7 +205,8 @@ impl Asked {
     /// A command that types into the other pane, and keeps what came of it under this name.
     fn request(&self, name: &str) -> String {
         let dir = self.world.dir().display();
-        let send = format!("agtmux send {} --profile shell --text \"touch {dir}/{name}.typed\"", self.other);
+        let program = env!("CARGO_BIN_EXE_agtmux");
+        let send = format!("{program} send {} --profile shell --text \"touch {dir}/{name}.typed\"", self.other);
         format!("{send} >{dir}/{name}.said 2>&1; echo $? >{dir}/{name}.code; mv {dir}/{name}.code {dir}/{name}.ended")
     }
 
@@ -259,6 +260,33 @@ fn an_agent_acts_on_nobody_and_a_person_does() {
     asked.types(&asked.pane, &asked.request("beside"));
     asked.is_allowed("beside");
     asked.types(&asked.pane, "kill -9 %2; kill -9 %1");
+}
+
+#[test]
+fn a_task_counts_as_whoever_has_started_it() {
+    let asked = Asked::start("");
+    let task = |name: &str, detached: &str| {
+        let script = asked.world.dir().join(format!("{name}.sh"));
+        fs::write(&script, asked.request(name)).expect("written");
+        format!("agtmux task run --session pi-foo-{name} {name} -- '{detached}sh {}'", script.display())
+    };
+    asked.types(&asked.other, &task("persons", ""));
+    asked.is_allowed("persons");
+    asked.types(&asked.other, &task("left-by-a-person", "setsid -f "));
+    asked.is_allowed("left-by-a-person");
+    asked.starts_agent();
+    asked.types(&asked.pane, &task("agents", ""));
+    asked.is_refused("agents");
+    asked.types(&asked.pane, &task("left", "setsid -f "));
+    asked.is_refused("left");
+    // One that another one has started, without what tells of it.
+    let inner = task("inner", "env -u AGTMUX_RUN_ID -u TMUX -u TMUX_PANE ");
+    let script = asked.world.dir().join("outer.sh");
+    fs::write(&script, inner.replacen("agtmux", env!("CARGO_BIN_EXE_agtmux"), 1)).expect("written");
+    asked.types(&asked.pane, &format!("agtmux task run --session pi-foo-outer outer -- 'sh {}'", script.display()));
+    asked.is_refused("inner");
+    let (_, said) = asked.ended("agents");
+    assert!(said.contains("claude asked for this"), "{said}");
 }
 
 #[test]

@@ -110,3 +110,75 @@ fn what_was_answered_is_over_for_everybody_when_respond_returns() {
         assert_eq!(agtmux(&agent.world, &waits).code, Some(1), "it waits no more");
     }
 }
+
+/// The same question about the same command, with other words behind two of the numbers.
+fn turned(command: &str) -> String {
+    format!(
+        "{RULE}\n Bash command\n\n   {command}\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n   3. Yes, always\n\n \
+         Esc to cancel · Tab to amend turned"
+    )
+}
+
+/// Answers each of several times, and shows another screen at another moment of it: before it has held still, so that whatever
+/// is typed then was meant for what was there before.
+fn swaps(agent: &Asking, answer: &str, screens: impl Fn(u32) -> (String, String, String)) {
+    for round in 0..4 {
+        agent.draws(RULE);
+        wait_for("it asks nothing", SOON, || agent.dialog().is_null().then_some(()));
+        let (first, about, second) = screens(round);
+        agent.draws(&first);
+        let fingerprint = agent.knows(&about);
+        let done = answers(agent, &[answer, "--if-dialog", &fingerprint], || {
+            (0..5 * round).for_each(|_| agent.shows("to cancel"));
+            agent.draws(&second);
+        });
+        assert_eq!(done.code, Some(5), "round {round}: {done:?}");
+        assert_eq!(agent.typed(), "", "round {round}: it was typed into another dialog");
+    }
+}
+
+#[test]
+fn a_number_is_not_typed_once_it_stands_for_something_else() {
+    let agent = Asking::start();
+    swaps(&agent, "2", |round| {
+        let command = format!("touch swapped-{round}");
+        let (first, second) = (asking::permission(&command), turned(&command));
+        (first, command, second)
+    });
+}
+
+#[test]
+fn what_has_no_options_is_told_from_the_next_by_its_words() {
+    let agent = Asking::start_as("gemini");
+    swaps(&agent, "deny", |round| {
+        let about = format!("What is number {round} called");
+        (field(&about, ""), about, field("Where does it live", ""))
+    });
+}
+
+#[test]
+fn the_next_without_options_is_not_the_one_that_was_denied() {
+    let agent = Asking::start_as("gemini");
+    agent.draws(&field("What is it called", ""));
+    agent.knows("called");
+    let done = answers(&agent, &["deny"], || {
+        wait_for("it is denied", SOON, || agent.typed().contains('\x1b').then_some(()));
+        agent.draws(&field("Where does it live", ""));
+    });
+    assert_eq!(done.json()["verified"], "confirmed", "{done:?}");
+}
+
+#[test]
+fn the_second_key_of_an_answer_does_not_answer_the_next_question() {
+    let agent = Asking::start_as("aider");
+    let asks = |about: &str| format!("> do it\n{about} (Y)es/(N)o [Yes]: ");
+    agent.draws(&asks("Add first.py to the chat?"));
+    agent.knows("first.py");
+    let done = answers(&agent, &["approve"], || {
+        wait_for("the first key", SOON, || (agent.typed() == "y").then_some(()));
+        agent.draws(&asks("Run rm -r second?"));
+    });
+    assert_eq!(done.code, Some(5), "{done:?}");
+    assert!(done.stderr.contains("something was typed before this"), "{done:?}");
+    assert_eq!(agent.typed(), "y");
+}

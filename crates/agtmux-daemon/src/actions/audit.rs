@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::Actions;
+use super::{Actions, CUT};
 use crate::store::{ActionRow, Change, SnapshotRow, actions};
 
-/// How many are shown when nobody says how many.
-const USUALLY: u32 = 1000;
 const MOST: u32 = 10_000;
 /// How many bytes of a text are kept.
 const MOST_KEPT: usize = 16 << 10;
+/// And of a message.
+pub(super) const LONGEST_MESSAGE: usize = 1000;
 
 impl Actions {
     pub(super) async fn write(
@@ -50,7 +50,11 @@ impl Actions {
 
     pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<Audit, ApiError> {
         let since = query.since.unwrap_or(Timestamp::MIN);
-        let most = query.limit.unwrap_or(USUALLY).min(MOST);
+        let most = query.limit.unwrap_or(AuditQuery::USUALLY);
+        if most > MOST {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST} are the most"));
+            return Err(error.with_hint("agtmux audit --since TIME --limit N"));
+        }
         let items = self.read(move |path| actions::since(path, since, most)).await?;
         Ok(Audit { schema_version: SCHEMA_VERSION, items })
     }
@@ -71,15 +75,17 @@ impl Actions {
 
 /// What is kept of a text: nothing, or the start of what is left without its secrets.
 pub(super) fn kept(config: &Config, text: Option<&str>) -> Option<String> {
-    text.filter(|_| config.audit.store_text).map(start)
+    text.filter(|_| config.audit.store_text).map(|text| shortened(text, MOST_KEPT))
 }
 
-/// A secret that was cut in two does not look like one any more: what is near the first cut is thrown away.
-fn start(text: &str) -> String {
-    let clean = harmless(&text[..text.floor_char_boundary(3 * MOST_KEPT)]);
-    let most = if text.len() > 3 * MOST_KEPT { clean.len().saturating_sub(MOST_KEPT) } else { clean.len() };
-    let kept = &clean[..clean.floor_char_boundary(most.min(MOST_KEPT))];
-    if kept.len() == clean.len() { clean } else { format!("{kept}… [cut]") }
+/// The start of a text without its secrets, with a word about it where that is not all. A secret that was cut in two does not look
+/// like one any more: what is near the first cut is thrown away.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    let seen = (3 * most).max(MOST_KEPT);
+    let clean = harmless(&text[..text.floor_char_boundary(seen)]);
+    let sound = if text.len() > seen { clean.len().saturating_sub(seen / 3) } else { clean.len() };
+    let kept = &clean[..clean.floor_char_boundary(sound.min(most))];
+    if kept.len() == clean.len() && text.len() <= seen { clean } else { format!("{kept}{CUT}") }
 }
 
 /// The keys that are pressed. Characters are a text, too.
@@ -97,10 +103,10 @@ pub(super) fn pressed(config: &Config, keys: &[Key]) -> Option<String> {
         words.push_str(if goes_on { "" } else { " " });
         words.push_str(&key.to_string());
     }
-    Some(start(&words))
+    Some(shortened(&words, MOST_KEPT))
 }
 
-pub(super) fn harmless(text: &str) -> String {
+fn harmless(text: &str) -> String {
     redact::text(text).into_owned()
 }
 

@@ -4,18 +4,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use agtmux_agents::{ProcessFacts, Registry};
-use agtmux_api::wire::Caller;
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_api::wire::{ActionKind, Caller};
 use agtmux_core::ids::PaneId;
 use agtmux_core::text;
 use agtmux_tmux::platform::{Process, ProcessTable};
 use agtmux_tmux::socket_of_tmux_variable;
 
-use super::Actions;
+use super::{Actions, audit};
 use crate::observe;
 use crate::serve::Peer;
 
 /// More ancestors than anybody has.
 const MOST_ANCESTORS: usize = 64;
+
+/// What a client calls itself is no place for more.
+const LONGEST_CLIENT: usize = 64;
 
 /// Whoever is at the other end of a request.
 #[derive(Debug, Clone)]
@@ -42,7 +46,7 @@ impl Actions {
         let pid = asker.peer.and_then(|peer| peer.pid);
         let processes = self.0.discovery.processes();
         let program = pid.and_then(|pid| processes.process(pid)).map(|process| text::from_bytes(&process.name));
-        let client = client.map(|name| name.chars().take(64).collect());
+        let client = client.map(|name| audit::shortened(name, LONGEST_CLIENT));
         Caller { uid: asker.peer.map(|peer| peer.uid), pid, program, via: asker.via.into(), client }
     }
 
@@ -60,7 +64,41 @@ impl Actions {
         if let Some(found) = agent_among(&registry, &line) {
             return Behind::Agent(found);
         }
+        if let Some(behind) = self.behind_its_task(&*processes, &line) {
+            return behind;
+        }
         self.agent_of_its_pane(&*processes, &line).await.map_or(Behind::Somebody, Behind::Agent)
+    }
+
+    pub(super) async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {
+        self.refuse_agents_to_do(asker, kind.as_str()).await
+    }
+
+    /// Unless the settings let them.
+    pub(crate) async fn refuse_agents_to(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
+        match self.config().actions.allow_from_agents {
+            true => Ok(()),
+            false => self.refuse_agents_to_do(asker, what).await,
+        }
+    }
+
+    async fn refuse_agents_to_do(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
+        let message = match self.behind(asker).await {
+            Behind::Somebody => return Ok(()),
+            Behind::Agent(agent) => format!("{agent} asked for this, and an agent may not {what} by itself"),
+            Behind::Unknown => "who asks cannot be told any more, and an agent may not ask for itself".into(),
+        };
+        let error = ApiError::new(ErrorCode::CallerIsAgent, message);
+        Err(error.with_hint("run it yourself, or set actions.allow_from_agents in the configuration"))
+    }
+
+    /// The agent that asks, or one that could be behind it.
+    pub(crate) async fn agent_behind(&self, asker: &Asker) -> Option<String> {
+        match self.behind(asker).await {
+            Behind::Somebody => None,
+            Behind::Agent(agent) => Some(agent),
+            Behind::Unknown => Some("somebody who could not be told".into()),
+        }
     }
 
     /// The process for which something is kept: the one that was named, or the agent behind the request. Whoever else started the one
@@ -88,6 +126,8 @@ impl Actions {
         let place = |process: &Process| place_of(processes, process.pid);
         let (socket, pane) = place(line.first()?)?;
         let living = self.0.engine.resident(observe::server_name(&socket), pane).await?;
+        // A task is whoever has had it started.
+        let living = Some(living).filter(|living| !living.agent_type.is_task())?;
         let is_there = |process: &&Process| place(process) == Some((socket.clone(), pane));
         let oldest = line.iter().filter(is_there).map(|process| process.start).min()?;
         (oldest > living.process.start && !living.suspended).then(|| living.agent_type.to_string())

@@ -1,7 +1,7 @@
 //! Why an action did not work, and whether anything was done.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_tmux::{Refused, TmuxError, TypeError};
+use agtmux_tmux::{Refused, TmuxError, TypeError, quoted_for_shell};
 
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -19,18 +19,27 @@ impl Failure {
         Self::refused(ApiError::new(ErrorCode::Precondition, message).with_hint(hint))
     }
 
+    /// As it is told to whoever named it like this: what to run next is to be run as it stands there.
+    pub(super) fn told(self, reference: &str) -> ApiError {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "%:/@._-".contains(c);
+        let name = match reference.chars().all(plain) {
+            true => format!(" {reference}"),
+            false => format!(" {}", quoted_for_shell(reference)),
+        };
+        let hint = self.error.hint.map(|hint| hint.replace(" REF", &name));
+        ApiError { hint, done_something: self.done_something, ..self.error }
+    }
+
     /// The same, after something was done.
     pub(super) fn after_all(self) -> Self {
         if self.done_something || self.error.code == ErrorCode::SendFailed {
             return Self { done_something: true, ..self };
         }
         // Whoever reads that it was refused would do it again.
-        let message = format!(
-            "something was typed before this: {}",
-            self.error.message.replace("nothing was typed: ", "").replace("nothing was done on ", "on ")
-        );
-        let error = ApiError::new(self.error.code, message);
-        Self { error: error.with_hint("agtmux view-output shows what came of it"), done_something: true }
+        let untrue = [("nothing was typed: ", ""), ("; nothing was typed", ""), ("nothing was done on ", "on ")];
+        let why = untrue.iter().fold(self.error.message, |why, (said, so)| why.replace(said, so));
+        let error = ApiError::new(self.error.code, format!("something was typed before this: {why}"));
+        Self { error: error.with_hint("agtmux view-output REF   (shows what came of it)"), done_something: true }
     }
 }
 
@@ -66,7 +75,7 @@ impl From<TypeError> for Failure {
                 if is_lost {
                     failure.error.code = ErrorCode::OutcomeUnknown;
                 }
-                let hint = "agtmux view-output shows whether it was typed; it will not be typed later";
+                let hint = "agtmux view-output REF   (shows whether it was typed; it will not be typed later)";
                 Self { error: failure.error.with_hint(hint), done_something: true }
             }
             TypeError::Tmux(error) => error.into(),
@@ -79,7 +88,7 @@ fn refused(why: Refused) -> ApiError {
     let (code, hint) = match why {
         Refused::NoPane => (ErrorCode::PaneNotFound, "agtmux list panes --all"),
         Refused::OtherServer | Refused::OtherProcess => (ErrorCode::RuntimeStale, "agtmux list panes"),
-        Refused::Dead => (ErrorCode::RuntimeStale, "agtmux resume starts its agent again"),
+        Refused::Dead => (ErrorCode::RuntimeStale, "agtmux resume REF   (starts its agent again)"),
         Refused::InMode => (ErrorCode::Precondition, "leave copy mode there, or set tmux_bridge.leave_copy_mode"),
         Refused::Synchronized => (ErrorCode::Precondition, "tmux set-option -w synchronize-panes off"),
         Refused::InputOff => (ErrorCode::Precondition, "tmux select-pane -e"),

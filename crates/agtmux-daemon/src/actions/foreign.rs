@@ -4,8 +4,11 @@ use agtmux_api::wire::Output;
 use agtmux_core::{sanitize, text};
 use serde_json::Value;
 
-/// Longer texts are cut.
+use super::CUT;
+
+/// Longer texts are cut, and say so.
 const LONGEST_TEXT: usize = 16 << 10;
+const LONGEST_MESSAGE: usize = 500;
 /// No list in an answer is longer but that of what a pane shows.
 const MOST_LISTED: usize = 1024;
 /// What a pane shows has no more bytes; the newest are kept.
@@ -27,14 +30,27 @@ pub(super) fn report(value: &mut Value) {
 
 /// A message of one line.
 pub(super) fn message(text: &str) -> String {
-    sanitize::for_terminal(&text.chars().take(500).collect::<String>())
+    let (text, more) = cut(text, LONGEST_MESSAGE);
+    format!("{}{more}", sanitize::for_terminal(text))
+}
+
+/// The start of what is too long, and what stands for the rest of it.
+fn cut(text: &str, most: usize) -> (&str, &'static str) {
+    let kept = &text[..text.floor_char_boundary(most)];
+    if kept.len() == text.len() {
+        return (text, "");
+    }
+    // Half of what changes a colour would be shown.
+    let whole = kept.rfind('\u{1b}').filter(|at| !kept[*at..].contains('m')).map_or(kept, |at| &kept[..at]);
+    (whole, CUT)
 }
 
 /// What a pane there shows, in colours where they were asked for.
 pub(super) fn shown(mut output: Output, most_lines: usize, ansi: bool) -> Output {
     let clean = |line: &String| {
-        let line = &line[..line.floor_char_boundary(LONGEST_TEXT)];
-        if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) }
+        let (line, more) = cut(line, LONGEST_TEXT);
+        let clean = if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };
+        clean + more
     };
     let newest = output.lines.iter().rev().take(most_lines).map(clean);
     let mut left = MOST_SHOWN;
@@ -54,16 +70,16 @@ pub(super) fn shown(mut output: Output, most_lines: usize, ansi: bool) -> Output
 
 /// Lines stay lines, and what stands for a byte that is no text still does.
 fn harmless(foreign: &str) -> String {
-    let cut = &foreign[..foreign.floor_char_boundary(LONGEST_TEXT)];
-    let mut out = String::with_capacity(cut.len());
-    for c in cut.chars() {
+    let (kept, more) = cut(foreign, LONGEST_TEXT);
+    let mut out = String::with_capacity(kept.len() + more.len());
+    for c in kept.chars() {
         if c == '\n' || text::stood_for(c).is_some() {
             out.push(c);
         } else {
             out.push_str(&sanitize::for_terminal(c.encode_utf8(&mut [0; 4])));
         }
     }
-    out
+    out + more
 }
 
 #[cfg(test)]
@@ -98,6 +114,11 @@ mod tests {
         assert_eq!(shown(output(vec![coloured]), 10, true).lines, ["\u{1b}[31mred\\x1b]52;c;eA==\\x07\\n"]);
         let many = (0..100).map(|n| n.to_string()).collect();
         assert_eq!(shown(output(many), 2, false).lines, ["98", "99"]);
+        let long = format!("\u{1b}[31m{}\u{1b}[32mgreen", "é".repeat(LONGEST_TEXT / 2 - 4));
+        let cut = shown(output(vec![long]), 10, true);
+        assert!(cut.lines[0].ends_with("é… [cut]"), "{}", &cut.lines[0][LONGEST_TEXT - 40..]);
+        assert_eq!(message(&"x".repeat(501)), format!("{}… [cut]", "x".repeat(500)));
+        assert_eq!(message(&"x".repeat(500)), "x".repeat(500));
         let much = shown(output(vec!["x".repeat(LONGEST_TEXT + 1); 1000]), 1000, false);
         assert!(much.lines.iter().map(String::len).sum::<usize>() <= MOST_SHOWN);
     }

@@ -120,7 +120,7 @@ fn trusted(located: &Located, kind: ActionKind) -> Result<(), ApiError> {
     if living.record.state == State::Unknown && kind != ActionKind::Resume {
         let why = living.record.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         let error = ApiError::new(ErrorCode::Precondition, format!("its state is unknown{why}"));
-        return Err(error.with_hint("agtmux explain tells why; --force-stale goes on all the same"));
+        return Err(error.with_hint("agtmux explain REF   (tells why; --force-stale goes on all the same)"));
     }
     Ok(())
 }

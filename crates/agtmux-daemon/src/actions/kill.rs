@@ -10,7 +10,8 @@ use agtmux_tmux::platform::Process;
 use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
-use super::perform::{Order, Request, content};
+use super::perform::{Order, Request};
+use super::repeated::content;
 use super::{Actions, Asker, Failure, Scene, guards};
 use crate::observe::StrikeError;
 

@@ -6,6 +6,7 @@ mod audit;
 mod caller;
 mod failure;
 mod far;
+mod followers;
 mod foreign;
 mod guards;
 mod kill;
@@ -14,11 +15,15 @@ mod look;
 mod note;
 mod output;
 mod perform;
+mod repeated;
 mod respond;
 mod resume;
+mod scene;
 mod sender;
 mod snapshots;
+mod task_origin;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,10 +38,14 @@ use crate::targets::Targets;
 
 pub(crate) use caller::Asker;
 use failure::Failure;
+use followers::Followers;
 pub(crate) use locks::Locks;
 pub(crate) use note::Noted;
-use perform::Scene;
+use scene::Scene;
 use snapshots::Snapshots;
+
+/// Stands where something was left out.
+const CUT: &str = "… [cut]";
 
 /// Everything that an action needs.
 #[derive(Clone)]
@@ -53,6 +62,9 @@ struct Inner {
     /// The same request is done by one at a time.
     requests: Locks,
     snapshots: Snapshots,
+    followers: Followers,
+    /// Where is written down who has had a task started.
+    tasks_dir: PathBuf,
 }
 
 impl Actions {
@@ -62,9 +74,22 @@ impl Actions {
         targets: Targets,
         store: Arc<Store>,
         clock: Clock,
+        tasks_dir: PathBuf,
     ) -> Self {
-        let (panes, requests, snapshots) = (Locks::default(), Locks::default(), Snapshots::default());
-        Self(Arc::new(Inner { engine, discovery, targets, store, clock, panes, requests, snapshots }))
+        let (panes, requests) = (Locks::default(), Locks::default());
+        let (snapshots, followers) = (Snapshots::default(), Followers::default());
+        Self(Arc::new(Inner {
+            engine,
+            discovery,
+            targets,
+            store,
+            clock,
+            panes,
+            requests,
+            snapshots,
+            followers,
+            tasks_dir,
+        }))
     }
 
     pub(crate) fn now(&self) -> Timestamp {

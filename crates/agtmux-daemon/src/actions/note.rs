@@ -52,9 +52,9 @@ impl Actions {
         match &outcome {
             Ok(_) => record.status = ActionStatus::Done,
             Err(error) => {
-                record.status = ActionStatus::Refused;
+                record.status = if error.done_something { ActionStatus::Failed } else { ActionStatus::Refused };
                 record.code = Some(error.code);
-                record.message = Some(audit::harmless(&error.message.chars().take(1000).collect::<String>()));
+                record.message = Some(audit::shortened(&error.message, audit::LONGEST_MESSAGE));
             }
         }
         if let Err(error) = self.write(&record, "", None).await {

@@ -16,7 +16,8 @@ use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::far::Stage;
-use super::perform::{Request, content};
+use super::perform::Request;
+use super::repeated::content;
 use super::{Actions, Asker, Failure, Scene, foreign, guards, snapshots};
 use crate::engine::{Located, refusal};
 
@@ -30,16 +31,15 @@ impl Actions {
         asker: Asker,
     ) -> Result<ActionOutcome<Output>, ApiError> {
         let lines = action.lines.unwrap_or(0);
-        if action.again && lines <= MOST_LINES {
+        if action.again && lines <= MOST_LINES && self.has_looked(&action, &asker).await {
             return self.look_again(&action).await;
         }
-        // What was shown is not kept, and to show it twice does no harm.
-        let guards = Guards { request_ref: None, ..action.guards.clone() };
+        let guards = &action.guards;
         let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
         let request = Request {
             kind: ActionKind::ViewOutput,
-            guards: &guards,
-            asker,
+            guards,
+            asker: asker.clone(),
             what: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
@@ -49,8 +49,23 @@ impl Actions {
             let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
             return Err(self.turn_down(request, error.with_hint("ask for fewer lines")).await);
         }
+        if guards.request_ref.is_some() {
+            let message = "what a pane has shown is not kept, so that no name can bring it back";
+            let error =
+                ApiError::new(ErrorCode::BadRequest, message).with_hint("leave out request_ref; look once more");
+            return Err(self.turn_down(request, error).await);
+        }
         let done = self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await?;
+        self.0.followers.note(&asker, &done.target, &done.server, &done.pane_id);
         Ok(elsewhere(done, &action))
+    }
+
+    /// Whether it was written down that this one looks at that pane.
+    async fn has_looked(&self, action: &OutputAction, asker: &Asker) -> bool {
+        let Ok(reference) = action.guards.r#ref.parse::<Ref>() else { return false };
+        let Ok(located) = self.0.engine.locate(reference).await else { return false };
+        let key = &located.key;
+        self.0.followers.knows(asker, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
     }
 
     /// The same pane once more, for whoever follows it: that is not another action.
@@ -58,6 +73,7 @@ impl Actions {
         let reference: Ref = action.guards.r#ref.parse().map_err(|error| refusal(&error))?;
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();
+        guards::in_time(&action.guards, now)?;
         let seen = self.0.snapshots.named(&action.guards, now)?;
         guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
         let snapshot = snapshots::of(&located, now, SignedDuration::ZERO);

@@ -7,24 +7,17 @@ use agtmux_api::collect::Ask;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
 use agtmux_core::refs::Ref;
-use agtmux_core::state::State;
-use agtmux_tmux::{PaneGuard, Refused, TmuxServer, TypeError, Typing};
 use jiff::SignedDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 use uuid::Uuid;
 
-use super::caller::Behind;
 use super::far::Stage;
-use super::look::Look;
-use super::{Actions, Asker, Failure, audit, guards, snapshots};
-use crate::engine::{Living, Located, refusal};
-use crate::observe::{self, Processes, Reach, Untold};
+use super::repeated::is_name;
+use super::{Actions, Asker, Failure, Scene, audit, guards, snapshots};
+use crate::engine::{Located, refusal};
 use crate::store::SnapshotRow;
-
-/// A name for a request is not a place for a text.
-const LONGEST_NAME: usize = 200;
 
 /// What is asked, apart from how it is done.
 pub(super) struct Request<'a> {
@@ -56,6 +49,9 @@ impl Request<'_> {
     }
 }
 
+/// So many bytes of a reference are written down.
+const LONGEST_REF: usize = 512;
+
 /// Whether it waits for others who type into the same pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -63,10 +59,7 @@ pub(super) enum Order {
     AtOnce,
 }
 
-/// A host whose line broke is waited for so long by those who only look.
-const BACK_WITHIN: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Whoever waits longer for the others has mostly given up, and must not find it done later.
+/// Whoever waits longer for the others, all in all, has mostly given up, and must not find it done later.
 const TURN_WITHIN: Duration = Duration::from_secs(60);
 
 fn nobodys_turn() -> ApiError {
@@ -74,97 +67,10 @@ fn nobodys_turn() -> ApiError {
     error.with_hint("agtmux audit tells who; try again")
 }
 
-/// Where an action is done. Whatever is typed goes through its guard.
-pub(super) struct Scene<'a> {
-    pub(super) actions: &'a Actions,
-    pub(super) located: Located,
-    pub(super) tmux: TmuxServer,
-    pub(super) processes: Processes,
-    pub(super) guard: PaneGuard,
-    pub(super) forced: bool,
-}
-
-impl Scene<'_> {
-    /// The agent there, or a refusal.
-    pub(super) fn agent(&self) -> Result<&Living, Failure> {
-        self.located.living.as_ref().ok_or_else(|| {
-            let pane = self.located.key.pane;
-            Failure::precondition(format!("no agent lives in {pane}"), "agtmux list panes")
-        })
-    }
-
-    /// Refused, because nobody tells what runs there.
-    pub(super) fn unseen(&self, why: &Untold) -> Failure {
-        let target = &self.located.key.server.target;
-        let error = ApiError::new(ErrorCode::TargetUnreachable, format!("nothing was done on {target}: {why}"));
-        Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
-    }
-
-    /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
-    /// behind, and what is meant for it would be a command to its shell.
-    pub(super) async fn same_resident(&self) -> Result<(), Failure> {
-        let tree = self.processes.try_tree(self.guard.pane_pid).await.map_err(|untold| self.unseen(&untold))?;
-        let now = tree.and_then(|tree| observe::resident(&self.actions.0.discovery.registry(), &tree));
-        let agent = self.located.living.as_ref().filter(|living| !living.runtime.agent_type.is_task());
-        let Some(living) = agent else {
-            // What was meant for a shell is not for an agent that has been started in it since.
-            return match now.filter(|now| !now.suspended) {
-                None => Ok(()),
-                Some(_) => Err(Failure::refused(guards::stale("nothing was typed: an agent was started there".into()))),
-            };
-        };
-        if now.is_some_and(|now| now.process == living.runtime.process && !now.suspended) {
-            return Ok(());
-        }
-        let message = "nothing was typed: the agent has ended, or something else has its terminal";
-        Err(Failure::refused(guards::stale(message.into())))
-    }
-
-    /// Types, if the pane is the one that is meant, and so is whoever lives there.
-    pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
-        self.same_resident().await?;
-        self.types_now(typing).await
-    }
-
-    /// The same, if a look allows it. The look is the last thing before: to find out who lives there may take long, and
-    /// somebody at the pane may do something meanwhile.
-    pub(super) async fn types_seeing(
-        &self,
-        typing: Typing<'_>,
-        allows: impl FnOnce(&Look) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        self.same_resident().await?;
-        allows(&self.look().await?)?;
-        self.types_now(typing).await
-    }
-
-    async fn types_now(&self, typing: Typing<'_>) -> Result<(), Failure> {
-        match self.tmux.type_into(self.guard, typing).await {
-            // Copy mode would take what is typed: it is left first, where that is allowed.
-            Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
-                let left = self.tmux.type_into(self.guard, Typing::LeaveMode).await;
-                left.map_err(|error| Failure::refused(Failure::from(error).error))?;
-                Ok(self.tmux.type_into(self.guard, typing).await?)
-            }
-            done => Ok(done?),
-        }
-    }
-
-    /// The way there, once its host is back after the line broke. Only for what changes nothing.
-    pub(super) async fn back(&self) -> Option<TmuxServer> {
-        let deadline = Instant::now() + BACK_WITHIN;
-        while Instant::now() < deadline {
-            if let Some(reach) = self.actions.0.discovery.reach(&self.located.key.server) {
-                return Some(reach.tmux);
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        None
-    }
-
-    pub(super) fn state(&self) -> Option<State> {
-        self.located.living.as_ref().map(|living| living.record.state)
-    }
+fn still_being_done(name: &str) -> ApiError {
+    let message = format!("nothing more was done: what '{name}' names is still being done since a minute");
+    ApiError::new(ErrorCode::Timeout, message)
+        .with_hint("agtmux audit tells what comes of it; ask again under the same name")
 }
 
 impl Actions {
@@ -186,17 +92,18 @@ impl Actions {
         act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
     ) -> Result<ActionOutcome<T>, ApiError> {
         let started = Instant::now();
+        let turn_by = tokio::time::Instant::now() + TURN_WITHIN;
         let mut record = self.begin(&request.described());
         let _turn = match &request.guards.request_ref {
-            Some(name) => match timeout(TURN_WITHIN, self.0.requests.take(name.clone())).await {
+            Some(name) => match timeout_at(turn_by, self.0.requests.take(name.clone())).await {
                 Ok(turn) => Some(turn),
-                Err(_) => return self.finish(record, &request, Err(Failure::refused(nobodys_turn()))).await,
+                Err(_) => return self.finish(record, &request, Err(Failure::refused(still_being_done(name)))).await,
             },
             None => None,
         };
         let outcome = match self.earlier(&request).await {
             Ok(Some(earlier)) => return earlier,
-            Ok(None) => match self.prepare(order, &request, &mut record).await {
+            Ok(None) => match self.prepare(order, turn_by, &request, &mut record).await {
                 Ok((stage, snapshot, _lock)) => {
                     let done = match stage {
                         Stage::Here(scene) => {
@@ -206,6 +113,11 @@ impl Actions {
                         }
                         Stage::There(far) => far.relay(request.kind, request.guards, request.ask).await,
                     };
+                    if request.kind.is_mutating()
+                        && done.as_ref().map_or_else(|failure| failure.done_something, |_| true)
+                    {
+                        self.0.snapshots.spend(request.guards);
+                    }
                     done.map(|report| outcome(&record, &snapshot, started, report))
                 }
                 Err(error) => Err(Failure::refused(error)),
@@ -221,6 +133,24 @@ impl Actions {
         self.finish(self.begin(&request.described()), &request, refused).await.err().unwrap_or(error)
     }
 
+    /// For what cannot even be read: of it is written down who asked for it, and what can be told of whom.
+    pub(crate) async fn unreadable(
+        &self,
+        kind: ActionKind,
+        guards: &Guards,
+        asker: &Asker,
+        error: ApiError,
+    ) -> ApiError {
+        let mut record = self.begin(&Described { kind, guards, asker, what: None, text: None });
+        record.finished_at = Some(self.0.clock.now());
+        (record.status, record.code) = (ActionStatus::Refused, Some(error.code));
+        record.message = Some(audit::shortened(&error.message, audit::LONGEST_MESSAGE));
+        if let Err(error) = self.write(&record, "", None).await {
+            tracing::error!(%error, action = record.action_id, "an action could not be written down");
+        }
+        error
+    }
+
     pub(super) fn begin(&self, request: &Described<'_>) -> ActionRecord {
         let guards = request.guards;
         ActionRecord {
@@ -229,7 +159,7 @@ impl Actions {
             at: self.0.clock.now(),
             finished_at: None,
             caller: self.describe(request.asker, guards.client.as_ref()),
-            r#ref: audit::harmless(&guards.r#ref.chars().take(512).collect::<String>()),
+            r#ref: audit::shortened(&guards.r#ref, LONGEST_REF),
             target: None,
             server: None,
             pane_id: None,
@@ -252,6 +182,7 @@ impl Actions {
     async fn prepare(
         &self,
         order: Order,
+        turn_by: tokio::time::Instant,
         request: &Request<'_>,
         record: &mut ActionRecord,
     ) -> Result<(Stage<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
@@ -266,13 +197,15 @@ impl Actions {
         // From here on nobody else types into it; what was found before has to be so still.
         let lock = match order {
             Order::InTurn => {
-                let turn = timeout(TURN_WITHIN, self.0.panes.take(lock_name(&first))).await;
+                let turn = timeout_at(turn_by, self.0.panes.take(lock_name(&first))).await;
                 Some(turn.map_err(|_| nobodys_turn())?)
             }
             Order::AtOnce => None,
         };
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();
+        // To wait for the others takes time.
+        guards::in_time(guards, now)?;
         if !same_pane(&first, &located) {
             return Err(guards::stale("the pane changed while others were typing into it".into()));
         }
@@ -287,76 +220,6 @@ impl Actions {
         }
         let stage = self.stage(located, guards.force_stale)?;
         Ok((stage, snapshot, lock))
-    }
-
-    pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {
-        let Some(Reach { tmux, processes }) = self.0.discovery.reach(&located.key.server) else {
-            return Err(match located.key.server.target.is_local() {
-                true => guards::stale("its tmux server is not there".into()),
-                false => guards::out_of_reach(&located.key.server.target),
-            });
-        };
-        let guard = PaneGuard {
-            server_pid: located.generation.pid,
-            server_start: located.generation.start_time,
-            pane: located.key.pane.0,
-            pane_pid: located.pane.pid,
-        };
-        Ok(Scene { actions: self, located, tmux, processes, guard, forced })
-    }
-
-    async fn refuse_agents(&self, asker: &Asker, kind: ActionKind) -> Result<(), ApiError> {
-        self.refuse_agents_to_do(asker, kind.as_str()).await
-    }
-
-    /// Unless the settings let them.
-    pub(crate) async fn refuse_agents_to(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
-        match self.config().actions.allow_from_agents {
-            true => Ok(()),
-            false => self.refuse_agents_to_do(asker, what).await,
-        }
-    }
-
-    async fn refuse_agents_to_do(&self, asker: &Asker, what: &str) -> Result<(), ApiError> {
-        let message = match self.behind(asker).await {
-            Behind::Somebody => return Ok(()),
-            Behind::Agent(agent) => format!("{agent} asked for this, and an agent may not {what} by itself"),
-            Behind::Unknown => "who asks cannot be told any more, and an agent may not ask for itself".into(),
-        };
-        let error = ApiError::new(ErrorCode::CallerIsAgent, message);
-        Err(error.with_hint("run it yourself, or set actions.allow_from_agents in the configuration"))
-    }
-
-    /// What was done under this name before, if anything was.
-    async fn earlier<T: DeserializeOwned>(
-        &self,
-        request: &Request<'_>,
-    ) -> Result<Option<Result<ActionOutcome<T>, ApiError>>, ApiError> {
-        let Some(name) = &request.guards.request_ref else { return Ok(None) };
-        if !is_name(name) {
-            let message = format!("a request_ref has 1 to {LONGEST_NAME} printable characters");
-            return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("use a UUID, or a short name"));
-        }
-        let Some(row) = self.stored_request(name).await? else { return Ok(None) };
-        if row.content_hash != audit::hash(&request.content) {
-            let error = ApiError::new(ErrorCode::IdempotencyConflict, format!("'{name}' names another request"));
-            return Err(error.with_hint("give each request a name of its own"));
-        }
-        let record = row.record;
-        let result = record.result.clone().and_then(|value| serde_json::from_value::<ActionOutcome<T>>(value).ok());
-        match (record.status, result) {
-            (ActionStatus::Done, Some(outcome)) => Ok(Some(Ok(ActionOutcome { repeated: true, ..outcome }))),
-            (ActionStatus::Failed, _) => {
-                let code = record.code.unwrap_or(ErrorCode::Unknown);
-                let error = ApiError::new(code, record.message.unwrap_or_default());
-                Ok(Some(Err(error.with_hint(format!("agtmux audit   (action {})", record.action_id)))))
-            }
-            _ => {
-                let message = format!("'{name}' was begun before, and whether it was done is not known");
-                let error = ApiError::new(ErrorCode::Precondition, message);
-                Err(error.with_hint("look at the pane with agtmux view-output; then use another request_ref"))
-            }
-        }
     }
 
     async fn finish<T: Serialize>(
@@ -374,11 +237,10 @@ impl Actions {
                 Ok(outcome)
             }
             Err(failure) => {
-                let done = failure.done_something;
-                record.status = if done { ActionStatus::Failed } else { ActionStatus::Refused };
+                record.status = if failure.done_something { ActionStatus::Failed } else { ActionStatus::Refused };
                 record.code = Some(failure.error.code);
-                record.message = Some(audit::harmless(&failure.error.message.chars().take(1000).collect::<String>()));
-                Err(ApiError { done_something: done, ..failure.error })
+                record.message = Some(audit::shortened(&failure.error.message, audit::LONGEST_MESSAGE));
+                Err(failure.told(&request.guards.r#ref))
             }
         };
         if let Err(error) = self.write(&record, &request.content, None).await {
@@ -397,26 +259,15 @@ impl Actions {
     pub(crate) async fn snapshot(&self, guards: &Guards) -> Result<Snapshot, ApiError> {
         let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
         let located = self.0.engine.locate(reference).await?;
-        let row = snapshots::of(&located, self.0.clock.now(), self.snapshot_lifetime());
+        let now = self.0.clock.now();
+        guards::in_time(guards, now)?;
+        let seen = self.0.snapshots.named(guards, now)?;
+        guards::check(guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
+        let row = snapshots::of(&located, now, self.snapshot_lifetime());
         let shown = snapshots::shown(&row, &located);
         self.0.snapshots.keep(row);
         Ok(shown)
     }
-}
-
-/// Tells one request from another. What it is guarded by, and who asks, may differ from one try to the next.
-pub(super) fn content(kind: ActionKind, action: &impl Serialize) -> String {
-    let mut value = serde_json::to_value(action).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut() {
-        for name in ["snapshot_id", "nonce", "client", "not_after"] {
-            fields.remove(name);
-        }
-    }
-    format!("{} {value}", kind.as_str())
-}
-
-fn is_name(name: &str) -> bool {
-    (1..=LONGEST_NAME).contains(&name.chars().count()) && !name.chars().any(char::is_control)
 }
 
 fn outcome<T>(record: &ActionRecord, snapshot: &SnapshotRow, started: Instant, report: T) -> ActionOutcome<T> {

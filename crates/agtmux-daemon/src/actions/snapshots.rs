@@ -16,29 +16,55 @@ use crate::store::SnapshotRow;
 const MOST: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(super) struct Snapshots(Mutex<HashMap<String, SnapshotRow>>);
+pub(super) struct Snapshots(Mutex<HashMap<String, Kept>>);
+
+#[derive(Debug, Clone)]
+struct Kept {
+    row: SnapshotRow,
+    /// Something was done to what it shows: it shows what was there before.
+    spent: bool,
+}
 
 impl Snapshots {
     pub(super) fn keep(&self, row: SnapshotRow) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST {
             // An old one is told to be expired as long as there is room; then it is not known.
-            kept.retain(|_, old| old.expires_at > row.observed_at);
+            kept.retain(|_, old| old.row.expires_at > row.observed_at);
             if kept.len() >= MOST {
                 kept.clear();
             }
         }
-        kept.insert(row.snapshot_id.clone(), row);
+        kept.insert(row.snapshot_id.clone(), Kept { row, spent: false });
+    }
+
+    /// Whoever has looked once has not seen what came of what was done then.
+    pub(super) fn spend(&self, guards: &Guards) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = guards.snapshot_id.as_ref().and_then(|id| kept.get_mut(id)) {
+            kept.spent = true;
+        }
     }
 
     /// The one that is named, if it is known and may still be acted on.
     pub(super) fn named(&self, guards: &Guards, now: Timestamp) -> Result<Option<SnapshotRow>, ApiError> {
-        let Some(id) = &guards.snapshot_id else { return Ok(None) };
+        let Some(id) = &guards.snapshot_id else {
+            return match &guards.nonce {
+                None => Ok(None),
+                Some(_) => {
+                    let error = ApiError::new(ErrorCode::BadRequest, "a nonce without its snapshot_id guards nothing");
+                    Err(error.with_hint("give both, as POST /v1/actions/snapshot has told them"))
+                }
+            };
+        };
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         // One whose nonce is not known to the caller is not the caller's.
-        let Some(row) = found.filter(|row| guards.nonce.as_deref() == Some(row.nonce.as_str())) else {
+        let Some(Kept { row, spent }) = found.filter(|kept| guards.nonce.as_ref() == Some(&kept.row.nonce)) else {
             return Err(expired("this snapshot is not known: it is old, or its nonce is another"));
         };
+        if spent && !guards.force_stale {
+            return Err(expired("this snapshot was acted on before, and what is there now was not seen"));
+        }
         if row.expires_at <= now && !guards.force_stale {
             let lived = row.expires_at.duration_since(row.observed_at);
             return Err(expired(&format!("this snapshot is older than {lived:#}")));

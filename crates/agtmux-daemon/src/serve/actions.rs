@@ -2,9 +2,9 @@
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
-    ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction, KillReport,
-    Output, OutputAction, PaneHealth, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport, Snapshot,
-    SnapshotAction,
+    ActionKind, ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction,
+    KillReport, Output, OutputAction, PaneHealth, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport,
+    Snapshot, SnapshotAction,
 };
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
@@ -12,6 +12,7 @@ use axum::{Extension, Json};
 use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use utoipa::IntoParams;
 
 use super::Context;
@@ -39,26 +40,55 @@ const GUARDS: [&str; 12] = [
 
 type Done<T> = Result<Json<ActionOutcome<T>>, Refusal>;
 
-async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, ApiError> {
+/// What cannot be read is refused, and written down as every other request is.
+async fn taken<T: DeserializeOwned>(
+    context: &Context,
+    asker: &Asker,
+    kind: ActionKind,
+    body: Body,
+    keys: &[&str],
+) -> Result<T, ApiError> {
+    let (named, error) = match read(body, keys).await {
+        Ok(action) => return Ok(action),
+        // Whoever left in the middle of it has asked for nothing.
+        Err((None, error)) => return Err(error),
+        Err((Some(named), error)) => (named, error),
+    };
+    let text = |name: &str| named[name].as_str().map(str::to_owned);
+    let guards = Guards { r#ref: text("ref").unwrap_or_default(), client: text("client"), ..Guards::default() };
+    Err(context.actions.unreadable(kind, &guards, asker, error).await)
+}
+
+/// Or why not, and what could be read of it; none if it did not arrive.
+async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Option<Value>, ApiError)> {
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
     let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| match is_too_large(&error) {
         true => {
-            ApiError::new(ErrorCode::TooLarge, format!("a request may have {} MiB at the most", LARGEST_BODY >> 20))
-                .with_hint("a text may have 1 MiB; put it into a file and tell the agent to read that")
+            let message = format!("a request may have {} MiB at the most", LARGEST_BODY >> 20);
+            let hint = "a text may have 1 MiB; put it into a file and tell the agent to read that";
+            (Some(Value::Null), ApiError::new(ErrorCode::TooLarge, message).with_hint(hint))
         }
-        false => bad(format!("the body did not arrive whole: {error}")),
+        false => (None, bad(format!("the body did not arrive whole: {error}"))),
     })?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&bytes).map_err(|error| bad(format!("the body is no JSON: {error}")))?;
-    let fields = value.as_object().ok_or_else(|| bad("the body is not a JSON object".into()))?;
-    let unknown = fields.keys().find(|key| !GUARDS.contains(&key.as_str()) && !keys.contains(&key.as_str()));
-    if let Some(key) = unknown {
-        let shown: String = key.chars().take(64).collect();
-        return Err(bad(format!("'{shown}' is not known here")));
-    }
-    T::deserialize(value).map_err(|error| bad(format!("the request cannot be read: {error}")))
+    let value: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| (Some(Value::Null), bad(format!("the body is no JSON: {error}"))))?;
+    let why = match value.as_object() {
+        None => "the body is not a JSON object".to_owned(),
+        Some(fields) => match fields.keys().find(|key| !is_known(key, keys)) {
+            Some(key) => format!("'{}' is not known here", key.chars().take(64).collect::<String>()),
+            None => match T::deserialize(&value) {
+                Ok(action) => return Ok(action),
+                Err(error) => format!("the request cannot be read: {error}"),
+            },
+        },
+    };
+    Err((Some(value), bad(why)))
+}
+
+fn is_known(key: &str, keys: &[&str]) -> bool {
+    GUARDS.contains(&key) || keys.contains(&key)
 }
 
 fn is_too_large(error: &axum::Error) -> bool {
@@ -83,7 +113,7 @@ async fn whole<T: Send + 'static>(
     (status = 200, body = Snapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) -> Result<Json<Snapshot>, Refusal> {
-    let action: SnapshotAction = read(body, &[]).await?;
+    let action: SnapshotAction = read(body, &[]).await.map_err(|(_, error)| error)?;
     Ok(Json(context.actions.snapshot(&action.guards).await?))
 }
 
@@ -97,7 +127,8 @@ pub(super) async fn send(
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<SendReport> {
-    let action: SendAction = read(body, &["text", "keys", "no_enter", "profile"]).await?;
+    let action: SendAction =
+        taken(&context, &asker, ActionKind::Send, body, &["text", "keys", "no_enter", "profile"]).await?;
     whole(async move { context.actions.send(action, asker).await }).await
 }
 
@@ -110,7 +141,7 @@ pub(super) async fn respond(
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<Answered> {
-    let action: RespondAction = read(body, &["answer"]).await?;
+    let action: RespondAction = taken(&context, &asker, ActionKind::Respond, body, &["answer"]).await?;
     whole(async move { context.actions.respond(action, asker).await }).await
 }
 
@@ -123,7 +154,7 @@ pub(super) async fn attach(
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<AttachPlan> {
-    let action: AttachAction = read(body, &[]).await?;
+    let action: AttachAction = taken(&context, &asker, ActionKind::Attach, body, &[]).await?;
     whole(async move { context.actions.attach(action, asker).await }).await
 }
 
@@ -136,7 +167,8 @@ pub(super) async fn view_output(
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<Output> {
-    let action: OutputAction = read(body, &["lines", "ansi", "again"]).await?;
+    let action: OutputAction =
+        taken(&context, &asker, ActionKind::ViewOutput, body, &["lines", "ansi", "again"]).await?;
     whole(async move { context.actions.view_output(action, asker).await }).await
 }
 
@@ -149,7 +181,7 @@ pub(super) async fn kill(
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<KillReport> {
-    let action: KillAction = read(body, &["signal"]).await?;
+    let action: KillAction = taken(&context, &asker, ActionKind::Kill, body, &["signal"]).await?;
     whole(async move { context.actions.kill(action, asker).await }).await
 }
 
@@ -162,7 +194,7 @@ pub(super) async fn resume(
     Extension(asker): Extension<Asker>,
     body: Body,
 ) -> Done<ResumeReport> {
-    let action: ResumeAction = read(body, &[]).await?;
+    let action: ResumeAction = taken(&context, &asker, ActionKind::Resume, body, &[]).await?;
     whole(async move { context.actions.resume(action, asker).await }).await
 }
 

@@ -191,6 +191,7 @@ impl Tasks {
             command: command.to_owned(),
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
+            agent: self.0.actions.agent_behind(asker).await,
         };
         let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));
         written.inspect_err(|_| forget(&files)).map_err(|error| not_written(&error.to_string()))?;

@@ -37,5 +37,10 @@ pub(crate) async fn run(args: AuditArgs) -> Result<Exit, CliError> {
         return Ok(Exit::Ok);
     }
     output::lines(&render::audit(&audit.items, &TimeZone::system()).lines(&Terminal::of_stdout()))?;
+    let usually = usize::try_from(AuditQuery::USUALLY).unwrap_or(usize::MAX);
+    if args.limit.is_none() && audit.items.len() >= usually {
+        let message = Message::new(format!("only the newest {usually} are shown"));
+        message.hint("agtmux audit --limit 10000").hint("agtmux audit --since 1h").tell();
+    }
     Ok(Exit::Ok)
 }

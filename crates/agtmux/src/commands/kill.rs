@@ -12,6 +12,10 @@ use crate::message::Message;
 use crate::output;
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Exits with 0 when it was typed or sent, whether or not the agent was seen to end within 2 s (`ended` in the \
+    JSON); with 1 when you did not say yes; with 2 when nobody was there to ask; with 5 when it was refused."
+)]
 pub(crate) struct KillArgs {
     #[command(flatten)]
     guards: GuardArgs,
@@ -45,8 +49,10 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
     if !args.yes {
         let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
         let snapshot: Snapshot = parse(&looked)?;
-        if !confirmed(&snapshot, signal)? {
-            return Ok(Exit::Failed);
+        // Where nobody lives there is nothing to confirm, and the daemon says so.
+        if snapshot.runtime_id.is_some() && !confirmed(&snapshot, signal, &guards.r#ref)? {
+            let message = Message::new(format!("nothing was sent to {}", snapshot.pane_id));
+            return Err(CliError::failed(message.because("you did not say yes")));
         }
         // What was shown is what is meant.
         (guards.snapshot_id, guards.nonce) = (Some(snapshot.snapshot_id), Some(snapshot.nonce));
@@ -60,10 +66,12 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-fn confirmed(snapshot: &Snapshot, signal: KillSignal) -> Result<bool, CliError> {
+fn confirmed(snapshot: &Snapshot, signal: KillSignal, reference: &str) -> Result<bool, CliError> {
     let asked = asked(snapshot, signal);
-    if !std::io::stdin().is_terminal() {
-        let message = Message::new(asked).because("nobody is there to confirm it").hint("agtmux kill REF --yes");
+    // Who does not see the question has not said yes to it.
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let hint = format!("agtmux kill {reference} --signal {} --yes", signal.as_str());
+        let message = Message::new(asked).because("nothing was sent: nobody is there to confirm it").hint(hint);
         return Err(CliError::new(Exit::Usage, message));
     }
     eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&asked));

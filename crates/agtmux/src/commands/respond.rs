@@ -50,7 +50,7 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
     let mut guards = wanted.resolved(&daemon).await?;
     let answer = match answer.or(text.map(Answer::Text)) {
         Some(answer) => answer,
-        None => ask(&daemon, &mut guards).await?,
+        None => ask(&daemon, &mut guards, json).await?,
     };
     let reference = guards.r#ref.clone();
     let action = RespondAction { guards, answer };
@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
 
 /// Shows what is asked and has it answered. What was shown is what is meant, however long that takes: a snapshot would
 /// expire over a long plan.
-async fn ask(daemon: &Daemon, guards: &mut Guards) -> Result<Answer, CliError> {
+async fn ask(daemon: &Daemon, guards: &mut Guards, json: bool) -> Result<Answer, CliError> {
     let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
     let snapshot: Snapshot = parse(&looked)?;
     let pane = &snapshot.pane_id;
@@ -82,8 +82,13 @@ async fn ask(daemon: &Daemon, guards: &mut Guards) -> Result<Answer, CliError> {
         return Err(CliError::new(Exit::Usage, message));
     };
     let lines: Vec<String> = shown("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
-    output::lines(&lines)?;
-    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+    match json {
+        // Nothing but JSON comes out there.
+        true => lines.iter().for_each(|line| eprintln!("{line}")),
+        false => output::lines(&lines)?,
+    }
+    let sees = std::io::stderr().is_terminal() && (json || std::io::stdout().is_terminal());
+    if !std::io::stdin().is_terminal() || !sees {
         let message = Message::new("there is no answer").because("nobody is there to ask for one");
         let (reference, asked) = (&guards.r#ref, &dialog.fingerprint);
         let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {asked}");

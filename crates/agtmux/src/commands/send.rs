@@ -37,7 +37,7 @@ pub(crate) struct SendArgs {
     #[arg(long = "key", value_name = "KEY")]
     keys: Vec<String>,
     /// Leave the text in the input box
-    #[arg(long)]
+    #[arg(long, requires = "what")]
     no_enter: bool,
     /// How the program there takes its input: an agent's box, or a shell
     #[arg(long)]
@@ -92,6 +92,12 @@ fn read(path: &Path) -> Result<String, CliError> {
         std::fs::File::open(path).and_then(|file| file.take(LARGEST_TEXT + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
+    if bytes.len() as u64 > LARGEST_TEXT {
+        // Before anything else: what was cut may end in half a character.
+        let message =
+            Message::new(format!("'{}' has more than {LARGEST_TEXT} bytes, which is the most", path.display()));
+        return Err(CliError::new(Exit::Usage, message.hint("tell the agent to read the file")));
+    }
     String::from_utf8(bytes).map_err(|_| {
         let message = Message::new(format!("'{}' is not UTF-8 text", path.display()));
         CliError::new(Exit::Usage, message.hint("agents take text; convert it first, as with iconv"))

@@ -72,7 +72,7 @@ impl Asking {
     }
 }
 
-fn permission(command: &str) -> String {
+pub(crate) fn permission(command: &str) -> String {
     let rule = "─".repeat(100);
     format!(
         "{rule}\n Bash command\n\n   {command}\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. Yes, always\n   3. No\n\n \

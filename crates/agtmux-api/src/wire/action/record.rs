@@ -98,3 +98,8 @@ pub struct AuditQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
+
+impl AuditQuery {
+    /// How many are shown when nobody says how many.
+    pub const USUALLY: u32 = 1000;
+}

@@ -33,6 +33,12 @@ pub(super) async fn closed(scene: &Scene<'_>, open: &Open) -> Result<Closing, Fa
     closed_unless(scene, open, |_| true).await
 }
 
+/// The same for one into which nothing was typed: once it asks something else, it is another one.
+pub(super) async fn closed_as_it_was(scene: &Scene<'_>, open: &Open) -> Result<Closing, Failure> {
+    let is_it = |look: &Look| matches!(Open::seen(scene, look), Ok(Some(seen)) if seen.is_untouched(open));
+    closed_unless(scene, open, is_it).await
+}
+
 /// The same for one that is open only as long as something else is seen as well.
 pub(super) async fn closed_unless(
     scene: &Scene<'_>,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::super::{Failure, Scene, guards};
 use super::closing::{Closing, closed};
 use super::open::Open;
-use super::options::{self, LOOK_EVERY, ONE_DIGIT, go_to, press_settled, press_while};
+use super::options::{self, LOOK_EVERY, ONE_DIGIT, go_to, press_while};
 
 /// A tick is drawn this soon after its key.
 const TICKED_WITHIN: Duration = Duration::from_millis(1500);
@@ -63,7 +63,10 @@ pub(super) async fn tick(scene: &Scene<'_>, open: &Open, wanted: &[u32]) -> Resu
             // There a digit would be one of the words.
             leave_words(scene, &seen).await?;
             let digit = char::from_digit(n, 10).unwrap_or_default();
-            press_settled(scene, open, &Key::Character(digit)).await
+            // Ticks and words may have changed since, but not what the number stands for.
+            let label = open.label(n)?;
+            let is_it = |seen: &Open| seen.label(n).is_ok_and(|now| now == label);
+            press_while(scene, open, &Key::Character(digit), is_it).await
         };
         done.await.map_err(|failure| if pressed { failure.after_all() } else { failure })?;
         pressed = true;
@@ -94,7 +97,7 @@ async fn leave_words(scene: &Scene<'_>, open: &Open) -> Result<bool, Failure> {
     let mut seen = open.clone();
     if seen.selected.is_none() {
         // What sends it off comes right below the last that can be ticked.
-        press_settled(scene, open, &Key::Named("Up".into())).await?;
+        press_while(scene, open, &Key::Named("Up".into()), |_| true).await?;
         let last = open.ticks.last().map(|(n, _)| *n);
         seen = options::stands(scene, open, last.unwrap_or(ordinary)).await?.unwrap_or(seen);
     }

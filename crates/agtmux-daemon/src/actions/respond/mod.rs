@@ -14,10 +14,10 @@ use agtmux_api::collect::Ask;
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{ActionKind, ActionOutcome, Answer, Answered, Guards, RespondAction};
 use agtmux_core::state::State;
-use agtmux_tmux::Key;
 
-use super::perform::{Request, content};
-use super::sender::{Sender, checked};
+use super::perform::Request;
+use super::repeated::content;
+use super::sender::checked;
 use super::{Actions, Asker, Failure, Scene, guards};
 use closing::{Closing, closed};
 use open::Open;
@@ -117,12 +117,12 @@ async fn plainly(scene: &Scene<'_>, open: &Open, answer: Plain) -> Result<(Strin
     let said = match way {
         None => return Err(unknown()),
         Some(Way::Keys(names)) => {
-            let keys = options::parsed(names)?;
-            match keys.as_slice() {
-                [key] => options::press_settled(scene, open, key).await?,
-                keys => press(scene, keys).await?,
-            }
-            word.to_owned()
+            options::press_answer(scene, open, &options::parsed(names)?).await?;
+            // What has no options is known by its words only, and the next may be asked by the same rule.
+            return match open.dialog.options.is_empty() {
+                true => Ok((word.to_owned(), closing::closed_as_it_was(scene, open).await?)),
+                false => Ok((word.to_owned(), closed(scene, open).await?)),
+            };
         }
         Some(Way::Option(meant)) => {
             let n = open.option_for(meant).ok_or_else(unknown)?;
@@ -140,9 +140,4 @@ async fn finish(scene: &Scene<'_>, open: &Open, mut closing: Closing) -> Result<
         (_, closing) = Box::pin(plainly(scene, next, answer)).await?;
     }
     Ok(closing)
-}
-
-async fn press(scene: &Scene<'_>, keys: &[Key]) -> Result<(), Failure> {
-    let sender = Sender::of(scene, None)?;
-    sender.press(keys).await
 }

@@ -127,8 +127,8 @@ impl Open {
         words.extend(several);
         words.extend(plain("--text", self.keys.text.is_some()));
         match words.is_empty() {
-            true => "answer it in its pane: agtmux attach".into(),
-            false => format!("it takes {}; or answer it in its pane: agtmux attach", words.join(", ")),
+            true => "answer it in its pane: agtmux attach REF".into(),
+            false => format!("it takes {}; or answer it in its pane: agtmux attach REF", words.join(", ")),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::super::sender::{Message, Sender, squashed};
 use super::super::{Failure, Scene, guards};
 use super::closing::{Closing, closed, closed_unless};
 use super::open::Open;
-use super::{many, options, press};
+use super::{many, options};
 
 /// How long the place for words takes at the most to come up, and the words to stand in it.
 const READY_WITHIN: Duration = Duration::from_secs(4);
@@ -48,7 +48,11 @@ pub(super) async fn say(scene: &Scene<'_>, open: &Open, text: &str) -> Result<Cl
     };
     placed.map_err(|failure| if ticked { failure.after_all() } else { failure })?;
     let moved = ticked || place.is_some();
-    press(scene, &keys).await.map_err(|failure| if moved { failure.after_all() } else { failure })?;
+    let pressed = match moved {
+        true => options::press_keys(scene, open, &keys).await,
+        false => options::press_answer(scene, open, &keys).await,
+    };
+    pressed.map_err(|failure| if moved { failure.after_all() } else { failure })?;
     match way.opens {
         true => elsewhere(scene, open, text).await,
         false => here(scene, open, way, text, !moved && keys.is_empty()).await,
@@ -71,7 +75,11 @@ async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str, untouch
     let before = before.await?.ok_or_else(|| lost("the place where it takes words did not come up"))?;
     let end = end_of(text);
     let count = |shown: &str| squashed(shown).matches(&end).count();
-    Sender::of(scene, None)?.type_text(text).await?;
+    let is_still = |look: &Look| match same(look)? {
+        true => Ok(()),
+        false => Err(lost("it asks something else now; nothing was typed")),
+    };
+    Sender::of(scene, None)?.type_text(text, is_still).await?;
     let shows = |look: &Look| {
         let shown = look.screen.inner_text();
         let is_folded = shown.matches("[Past").count() > before.matches("[Past").count();
@@ -85,7 +93,7 @@ async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str, untouch
         leave(scene, open, way).await.map_err(Failure::after_all)?;
     }
     // Somebody may have moved the selection on: Enter would take another option.
-    let place = way.at.as_ref().and_then(|at| open.option_like(at));
+    let place = way.at.as_ref().or(way.take.as_ref()).and_then(|label| open.option_like(label));
     let is_there = |seen: &Open| seen.asks_the_same(open) && seen.selected.is_none_or(|at| Some(at) == place);
     let still = |look: &Look| match Open::seen(scene, look)?.is_some_and(|seen| is_there(&seen)) {
         true => Ok(()),
@@ -103,7 +111,7 @@ async fn here(scene: &Scene<'_>, open: &Open, way: &TextWay, text: &str, untouch
 
 /// Goes from the words to what sends them off: Enter must not be pressed where they stand.
 async fn leave(scene: &Scene<'_>, open: &Open, way: &TextWay) -> Result<(), Failure> {
-    press(scene, &options::parsed(&way.leave)?).await?;
+    options::press_keys(scene, open, &options::parsed(&way.leave)?).await?;
     let left = until(scene, |look| {
         let seen = Open::seen(scene, look)?.filter(|seen| seen.asks_the_same(open));
         // What somebody has ticked meanwhile would go with the words.

@@ -1,6 +1,6 @@
 //! An agent that has ended is started again: in its pane, where it was, with its own session.
 
-mod shell;
+pub(super) mod shell;
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use agtmux_core::refs::Ref;
 use agtmux_tmux::{Key, Typing, quoted_for_shell};
 use tokio::time::{Instant, sleep};
 
-use super::perform::{Request, content};
+use super::perform::Request;
+use super::repeated::content;
 use super::sender::{Message, Sender};
 use super::{Actions, Asker, Failure, Scene, guards};
 use crate::engine::Located;
@@ -148,11 +149,10 @@ fn command_line(scene: &Scene<'_>, past: &PastRuntime) -> Result<(String, String
     Ok((session, command))
 }
 
-/// Into the shell, which has to wait for a command.
+/// Into the shell, which has to wait for a command, and has to do so still whenever something is typed.
 async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<String, Failure> {
     let tree = scene.processes.try_tree(scene.located.pane.pid).await.map_err(|untold| scene.unseen(&untold))?;
-    let at_prompt = tree.as_ref().ok_or_else(|| "its program is gone".to_owned()).and_then(shell::at_prompt);
-    let shell = at_prompt.map_err(|why| {
+    let shell = scene.waiting_shell(tree.as_ref()).map_err(|why| {
         let pane = scene.located.key.pane;
         Failure::precondition(
             format!("{pane} has no shell that waits for a command: {why}"),
@@ -164,11 +164,10 @@ async fn type_it(scene: &Scene<'_>, cwd: Option<&str>, command: &str) -> Result<
         Some(dir) => format!("cd {} && {command}", quoted_for_shell(dir)),
         None => command.to_owned(),
     };
-    let sender = Sender::of(scene, Some(Profile::Shell))?;
-    scene.tmux.type_into(scene.guard, Typing::LeaveMode).await?;
-    // A line that somebody has begun is not part of ours.
-    let whole_line = ["C-e", "C-u"].map(|key| Key::Named(key.into()));
-    scene.tmux.type_into(scene.guard, Typing::Keys(&whole_line)).await?;
+    let at_shell = Scene { shell_only: true, ..scene.again() };
+    let sender = Sender::of(&at_shell, Some(Profile::Shell))?;
+    // What somebody has begun, be it several lines, is not part of ours.
+    at_shell.types(Typing::Keys(&[Key::Named("C-c".into())])).await?;
     let sent = sender.send(&Message { text: Some(&line), keys: &[], enter: true }).await;
     sent.map_err(Failure::after_all)?;
     Ok(line)
@@ -189,7 +188,7 @@ async fn new_runtime(scene: &Scene<'_>, past: &PastRuntime) -> Option<String> {
             _ if located.pane.dead.is_some() => return None,
             _ => {
                 let tree = scene.processes.tree(located.pane.pid).await;
-                if tree.is_some_and(|tree| shell::at_prompt(&tree).is_ok()) {
+                if scene.waiting_shell(tree.as_ref()).is_ok() {
                     return None;
                 }
             }

@@ -21,7 +21,8 @@ use agtmux_tmux::{Key, Typing};
 use tokio::time::{Instant, sleep};
 
 use super::look::Look;
-use super::perform::{Request, content};
+use super::perform::Request;
+use super::repeated::content;
 use super::{Actions, Asker, Failure, Scene, audit, guards};
 use put::Standing;
 pub(super) use snippet::squashed;
@@ -56,6 +57,10 @@ fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiErr
     if text.is_none() && keys.is_empty() {
         let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
         return Err(error.with_hint("give it a text, or keys to press"));
+    }
+    if text.is_none() && action.no_enter {
+        let error = ApiError::new(ErrorCode::BadRequest, "there is no text that could be left in the input box");
+        return Err(error.with_hint("leave out no_enter: after keys alone Enter is not pressed"));
     }
     Ok((keys, text))
 }
@@ -92,7 +97,7 @@ impl<'a> Sender<'a> {
         if scene.located.pane.dead.is_some() {
             // Not even asked: a paste into a dead pane ends some tmux servers.
             let error = ApiError::new(ErrorCode::RuntimeStale, "nothing was typed: the pane's program has ended");
-            return Err(Failure::refused(error.with_hint("agtmux resume starts its agent again")));
+            return Err(Failure::refused(error.with_hint("agtmux resume REF   (starts its agent again)")));
         }
         let living = scene.located.living.as_ref();
         let is_task = living.is_some_and(|living| living.runtime.agent_type.is_task());
@@ -108,7 +113,7 @@ impl<'a> Sender<'a> {
             _ => {
                 let pane = scene.located.key.pane;
                 let message = format!("no agent lives in {pane}: what is typed there would go to its shell");
-                Err(Failure::precondition(message, "agtmux send --profile shell, if that is what you want"))
+                Err(Failure::precondition(message, "agtmux send REF --profile shell …   (if that is what you want)"))
             }
         }
     }
@@ -121,7 +126,8 @@ impl<'a> Sender<'a> {
         };
         let mut witness = Witness::new(self, text);
         let before = self.ready().await?;
-        self.put_text(text).await?;
+        let boxed = self.boxed();
+        self.put_text(text, |look| boxed.map_or(Ok(()), |agent_type| self.asks_nothing(&agent_type, look))).await?;
         // From here on something was typed, whatever becomes of it.
         self.deliver(&mut witness, before.as_deref(), text, message).await.map_err(Failure::after_all)
     }

@@ -38,13 +38,21 @@ impl Standing {
 }
 
 impl Sender<'_> {
-    pub(super) async fn put_text(&self, text: &str) -> Result<(), Failure> {
+    /// If a last look allows it: what is pasted into a dialog that has just opened could answer it.
+    pub(super) async fn put_text(
+        &self,
+        text: &str,
+        allows: impl FnOnce(&Look) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         self.refuse_to_cut(text)?;
         match self.knows_brackets() {
             // tmux puts brackets around it only once the agent has asked for them; without, each line would be a prompt, and
             // some agents are busy with each character.
-            true => self.scene.types(Typing::Bracketed(&format!("\u{1b}[200~{text}\u{1b}[201~"))).await,
-            false => self.scene.types(Typing::Paste(text)).await,
+            true => {
+                let bracketed = format!("\u{1b}[200~{text}\u{1b}[201~");
+                self.scene.types_seeing(Typing::Bracketed(&bracketed), allows).await
+            }
+            false => self.scene.types_seeing(Typing::Paste(text), allows).await,
         }
     }
 
@@ -55,20 +63,13 @@ impl Sender<'_> {
     }
 
     /// The same, with the time that it takes to be digested.
-    pub(in crate::actions) async fn type_text(&self, text: &str) -> Result<(), Failure> {
-        self.put_text(text).await?;
+    pub(in crate::actions) async fn type_text(
+        &self,
+        text: &str,
+        allows: impl FnOnce(&Look) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.put_text(text, allows).await?;
         sleep(delay(&self.bridge, text.chars().count()).min(LONGEST_AFTER_PASTE)).await;
-        Ok(())
-    }
-
-    pub(in crate::actions) async fn press(&self, keys: &[Key]) -> Result<(), Failure> {
-        for (n, key) in keys.iter().enumerate() {
-            if n > 0 {
-                sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
-            }
-            let put = self.scene.types(Typing::Keys(std::slice::from_ref(key))).await;
-            put.map_err(|failure| if n > 0 { failure.after_all() } else { failure })?;
-        }
         Ok(())
     }
 
@@ -144,7 +145,7 @@ impl Sender<'_> {
         let registry = self.scene.actions.0.discovery.registry();
         let sign = registry.typing(&agent_type).and_then(|typing| typing.continued_by.as_deref());
         if sign.is_some_and(|sign| text.ends_with(sign)) {
-            self.press(&[Key::home()]).await?;
+            self.press_looking(&[Key::home()]).await?;
             sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
         }
         Ok(())
@@ -158,7 +159,7 @@ impl Sender<'_> {
         let registry = self.scene.actions.0.discovery.registry();
         let keeps = registry.typing(&agent_type).is_some_and(|typing| typing.escape_keeps);
         if keeps && registry.suggests(&agent_type, &self.scene.look().await?.screen) {
-            self.press(&[Key::escape()]).await?;
+            self.press_looking(&[Key::escape()]).await?;
             sleep(Duration::from_millis(self.bridge.clear_delay_ms)).await;
         }
         Ok(())

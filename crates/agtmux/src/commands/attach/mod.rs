@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
         return far::go(&done, ssh, (guard(&done)?, &asked), args.print);
     }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
-    let trip = Trip::new(tmux.program, tmux.command_timeout.0, &done)?;
+    let trip = Trip::new(tmux.program, tmux.command_timeout.0, &done, &asked)?;
     if args.print {
         output::line(trip.shown(Way::Attach).as_bytes())?;
         return Ok(Exit::Ok);
@@ -115,11 +115,12 @@ impl<'a> Trip<'a> {
         program: PathBuf,
         timeout: std::time::Duration,
         done: &'a ActionOutcome<AttachPlan>,
+        asked: &str,
     ) -> Result<Self, CliError> {
         let plan = &done.report;
         let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&plan.socket)));
         let guard = guard(done)?;
-        let reference = done.runtime_id.as_ref().map_or_else(|| done.pane_id.clone(), |id| format!("runtime:{id}"));
+        let reference = done.runtime_id.as_ref().map_or_else(|| asked.to_owned(), |id| format!("runtime:{id}"));
         let server = TmuxServer::new(&program, &socket, timeout);
         Ok(Self { program, socket, server, guard, plan, reference })
     }

@@ -156,6 +156,7 @@ mod tests {
             command: "make".into(),
             cwd: "/p".into(),
             log_bytes: 1,
+            agent: None,
         }
     }
 

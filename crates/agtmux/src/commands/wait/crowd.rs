@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 pub(super) enum Verdict {
     Reached,
     Gone,
+    /// The time was up first.
+    Late,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub(super) struct Agent {
     /// The last that is known.
     pub(super) state: Option<State>,
     /// The wanted state that it was seen in.
-    reached: Option<State>,
+    pub(super) reached: Option<State>,
     pub(super) gone: bool,
     /// Where it is seen; a linked window shows it in several places.
     places: BTreeSet<PaneIdentity>,

@@ -13,7 +13,7 @@ use agtmux_core::state::State;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::pick;
 use super::watch::stream::{self, Signal};
@@ -64,32 +64,42 @@ fn states() -> impl TypedValueParser<Value = State> {
 pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
     let deadline = Instant::now() + args.timeout.map_or(FOR_EVER, |span| span.0.min(FOR_EVER));
     let mut quit = Quit::new()?;
-    let waiting = until(&args);
     let (verdict, crowd) = tokio::select! {
-        done = waiting => done?,
+        done = until(&args, deadline) => done?,
         exit = quit.requested() => return Ok(exit),
-        () = sleep_until(deadline) => return Err(late(&args)),
     };
     tell(&args, verdict, &crowd)
 }
 
-async fn until(args: &WaitArgs) -> Result<(Verdict, Crowd), CliError> {
+/// What is so already counts however short the time is.
+async fn until(args: &WaitArgs, deadline: Instant) -> Result<(Verdict, Crowd), CliError> {
     let daemon = Daemon::from_env()?;
     let mut crowd = Crowd::named(&daemon, args).await?;
+    if let Some(verdict) = crowd.verdict(args.any) {
+        return Ok((verdict, crowd));
+    }
+    let verdict = match timeout_at(deadline, changed(&daemon, args, &mut crowd)).await {
+        Ok(verdict) => verdict?,
+        Err(_) => Verdict::Late,
+    };
+    Ok((verdict, crowd))
+}
+
+async fn changed(daemon: &Daemon, args: &WaitArgs, crowd: &mut Crowd) -> Result<Verdict, CliError> {
     let query = ListQuery { scope: Some(Scope::Panes), ..ListQuery::default() };
     // Opened first: what changes while the list is read is told afterwards.
     let mut events = stream::follow(daemon.clone(), query);
     let mut progress = Progress::new();
-    crowd.read(&listed(&daemon).await?);
+    crowd.read(&listed(daemon).await?);
     loop {
-        progress.tell(&crowd);
+        progress.tell(crowd);
         if let Some(verdict) = crowd.verdict(args.any) {
-            return Ok((verdict, crowd));
+            return Ok(verdict);
         }
         match events.recv().await {
             // It may have ended while nobody looked, or a place of it may be gone: the list tells.
             Some(Signal::Event(event)) if event.kind == EventKind::Reset || crowd.is_unsure_after(&event) => {
-                crowd.read(&listed(&daemon).await?);
+                crowd.read(&listed(daemon).await?);
             }
             Some(Signal::Event(event)) => crowd.notice(&event),
             Some(Signal::Lost(_)) => {}
@@ -150,13 +160,18 @@ impl Crowd {
 fn tell(args: &WaitArgs, verdict: Verdict, crowd: &Crowd) -> Result<Exit, CliError> {
     if args.json {
         let agents: Vec<_> = crowd.agents.iter().map(Agent::json).collect();
-        let word = if verdict == Verdict::Reached { "reached" } else { "gone" };
+        let word = match verdict {
+            Verdict::Reached => "reached",
+            Verdict::Gone => "gone",
+            Verdict::Late => "timeout",
+        };
         output::line(json!({"schema_version": 1, "outcome": word, "agents": agents}).to_string().as_bytes())?;
     } else {
-        output::lines(&crowd.agents.iter().filter(|agent| agent.is_there()).map(line).collect::<Vec<_>>())?;
+        output::lines(&crowd.agents.iter().filter(|agent| agent.is_there()).map(reached).collect::<Vec<_>>())?;
     }
     match verdict {
         Verdict::Reached => Ok(Exit::Ok),
+        Verdict::Late => Err(late(args, crowd)),
         Verdict::Gone => {
             let gone: Vec<String> = crowd.agents.iter().filter(|agent| agent.gone).map(line).collect();
             let message = Message::new("an agent that was waited for is gone");
@@ -167,14 +182,26 @@ fn tell(args: &WaitArgs, verdict: Verdict, crowd: &Crowd) -> Result<Exit, CliErr
 }
 
 fn line(agent: &Agent) -> String {
-    let state = agent.state.map_or("gone", State::as_str);
+    described(agent, agent.state)
+}
+
+/// With the state for which it counts, whatever it does by now.
+fn reached(agent: &Agent) -> String {
+    described(agent, agent.reached)
+}
+
+fn described(agent: &Agent, state: Option<State>) -> String {
+    let state = state.map_or("gone", State::as_str);
     sanitize::for_terminal(&format!("{} {} {} runtime:{}", state, agent.agent_type, agent.pane_id, agent.runtime_id))
 }
 
-fn late(args: &WaitArgs) -> CliError {
+/// Those that are not there yet are the reason, each with what it does instead.
+fn late(args: &WaitArgs, crowd: &Crowd) -> CliError {
     let states: Vec<&str> = args.states.iter().map(|state| state.as_str()).collect();
+    let missing: Vec<&Agent> = crowd.agents.iter().filter(|agent| !agent.is_there()).collect();
     let message = Message::new(format!("the time is up: not {}", states.join(" or ")));
-    let reference = args.references.first().map_or("REF", String::as_str);
+    let message = missing.iter().fold(message, |message, agent| message.because(line(agent)));
+    let reference = missing.first().map_or("REF", |agent| agent.reference.as_str());
     CliError::failed(message.hint(format!("agtmux explain {reference}")))
 }
 

@@ -1,0 +1,158 @@
+//! The pane in which something is done, and the last looks before anything is typed into it.
+
+use std::time::{Duration, Instant};
+
+use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_core::state::State;
+use agtmux_tmux::platform::{PaneProcesses, Process};
+use agtmux_tmux::{PaneGuard, Refused, TmuxServer, TypeError, Typing};
+
+use super::look::Look;
+use super::resume::shell;
+use super::{Actions, Failure, guards};
+use crate::engine::{Living, Located};
+use crate::observe::{self, Processes, Reach, Untold};
+
+/// A host whose line broke is waited for so long by those who only look.
+const BACK_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Where an action is done. Whatever is typed goes through its guard.
+pub(super) struct Scene<'a> {
+    pub(super) actions: &'a Actions,
+    pub(super) located: Located,
+    pub(super) tmux: TmuxServer,
+    pub(super) processes: Processes,
+    pub(super) guard: PaneGuard,
+    pub(super) forced: bool,
+    /// Nothing is typed unless a shell waits for a command there.
+    pub(super) shell_only: bool,
+}
+
+impl Scene<'_> {
+    /// The agent there, or a refusal.
+    pub(super) fn agent(&self) -> Result<&Living, Failure> {
+        self.located.living.as_ref().ok_or_else(|| {
+            let pane = self.located.key.pane;
+            Failure::precondition(format!("no agent lives in {pane}"), "agtmux list panes")
+        })
+    }
+
+    /// Refused, because nobody tells what runs there.
+    pub(super) fn unseen(&self, why: &Untold) -> Failure {
+        let target = &self.located.key.server.target;
+        let error = ApiError::new(ErrorCode::TargetUnreachable, format!("nothing was done on {target}: {why}"));
+        Failure::refused(error.with_hint(format!("agtmux target doctor {target}")))
+    }
+
+    /// Refused unless whoever lived there when it was looked at has the terminal still: an agent that ends leaves its screen
+    /// behind, and what is meant for it would be a command to its shell.
+    pub(super) async fn same_resident(&self) -> Result<(), Failure> {
+        let tree = self.processes.try_tree(self.guard.pane_pid).await.map_err(|untold| self.unseen(&untold))?;
+        if self.shell_only {
+            let refused = |why: String| {
+                let message = format!("nothing was typed: no shell waits for a command there any more: {why}");
+                Failure::refused(guards::changed(message))
+            };
+            self.waiting_shell(tree.as_ref()).map_err(refused)?;
+        }
+        let now = tree.and_then(|tree| observe::resident(&self.actions.0.discovery.registry(), &tree));
+        let agent = self.located.living.as_ref().filter(|living| !living.runtime.agent_type.is_task());
+        let Some(living) = agent else {
+            // What was meant for a shell is not for an agent that has been started in it since.
+            return match now.filter(|now| !now.suspended) {
+                None => Ok(()),
+                Some(_) => Err(Failure::refused(guards::stale("nothing was typed: an agent was started there".into()))),
+            };
+        };
+        if now.is_some_and(|now| now.process == living.runtime.process && !now.suspended) {
+            return Ok(());
+        }
+        let message = "nothing was typed: the agent has ended, or something else has its terminal";
+        Err(Failure::refused(guards::stale(message.into())))
+    }
+
+    /// The shell that waits for a command, or what has the terminal instead.
+    pub(super) fn waiting_shell<'t>(&self, tree: Option<&'t PaneProcesses>) -> Result<&'t Process, String> {
+        let tree = tree.ok_or_else(|| "its program is gone".to_owned())?;
+        shell::at_prompt(tree, self.processes.longest_line(&self.located.pane.tty).is_some())
+    }
+
+    /// The same once more.
+    pub(super) fn again(&self) -> Self {
+        let Self { actions, located, tmux, processes, guard, forced, shell_only } = self;
+        Self {
+            actions,
+            located: located.clone(),
+            tmux: tmux.clone(),
+            processes: processes.clone(),
+            guard: *guard,
+            forced: *forced,
+            shell_only: *shell_only,
+        }
+    }
+
+    /// Types, if the pane is the one that is meant, and so is whoever lives there.
+    pub(super) async fn types(&self, typing: Typing<'_>) -> Result<(), Failure> {
+        self.same_resident().await?;
+        self.types_now(typing).await
+    }
+
+    /// The same, if a look allows it. The look is the last thing before: to find out who lives there may take long, and
+    /// somebody at the pane may do something meanwhile.
+    pub(super) async fn types_seeing(
+        &self,
+        typing: Typing<'_>,
+        allows: impl FnOnce(&Look) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.same_resident().await?;
+        allows(&self.look().await?)?;
+        self.types_now(typing).await
+    }
+
+    async fn types_now(&self, typing: Typing<'_>) -> Result<(), Failure> {
+        match self.tmux.type_into(self.guard, typing).await {
+            // Copy mode would take what is typed: it is left first, where that is allowed.
+            Err(TypeError::Refused(Refused::InMode)) if self.actions.config().tmux_bridge.leave_copy_mode => {
+                let left = self.tmux.type_into(self.guard, Typing::LeaveMode).await;
+                left.map_err(|error| Failure::refused(Failure::from(error).error))?;
+                Ok(self.tmux.type_into(self.guard, typing).await?)
+            }
+            done => Ok(done?),
+        }
+    }
+
+    /// The way there, once its host is back after the line broke. Only for what changes nothing.
+    pub(super) async fn back(&self) -> Option<TmuxServer> {
+        let deadline = Instant::now() + BACK_WITHIN;
+        while Instant::now() < deadline {
+            if let Some(reach) = self.actions.0.discovery.reach(&self.located.key.server) {
+                return Some(reach.tmux);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        None
+    }
+
+    pub(super) fn state(&self) -> Option<State> {
+        self.located.living.as_ref().map(|living| living.record.state)
+    }
+}
+
+impl Actions {
+    pub(super) fn scene(&self, located: Located, forced: bool) -> Result<Scene<'_>, ApiError> {
+        let Some(Reach { tmux, processes }) = self.0.discovery.reach(&located.key.server) else {
+            return Err(match located.key.server.target.is_local() {
+                true => guards::stale("its tmux server is not there".into()),
+                false => guards::out_of_reach(&located.key.server.target),
+            });
+        };
+        let guard = PaneGuard {
+            server_pid: located.generation.pid,
+            server_start: located.generation.start_time,
+            pane: located.key.pane.0,
+            pane_pid: located.pane.pid,
+        };
+        Ok(Scene { actions: self, located, tmux, processes, guard, forced, shell_only: false })
+    }
+}
