@@ -2,8 +2,9 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
-use agtmux_testkit::{Host, HostOptions, wait_for};
+use agtmux_testkit::{Host, HostOptions};
 use serde_json::json;
 
 use crate::agtmux::configure;
@@ -87,12 +88,10 @@ fn a_link_that_is_cut_and_mended_is_noticed_and_healed() {
     let (lost, well) = (Agent::start(far.world(), "work"), Agent::start(near.world(), "work"));
     let before = hub.becomes("vm1", &lost, "idle");
     hub.becomes("vm2", &well, "idle");
+    let silent = Instant::now();
     link.cut();
     // No word comes back, neither that it is gone nor anything else.
-    let trouble = wait_for("the cut to be noticed", KNOWN_WITHIN, || {
-        let target = hub.target("vm1");
-        if target["health"] == "ok" { Err(target.to_string()) } else { Ok(target) }
-    });
+    let trouble = hub.degrades_in_time("vm1", silent);
     assert!(trouble["message"].is_string() && trouble["hint"].is_string(), "{trouble}");
     well.draws("running");
     hub.becomes("vm2", &well, "running");

@@ -92,12 +92,14 @@ fn a_host_that_freezes_is_noticed_and_a_write_is_never_repeated() {
     let (lost, well) = (Agent::start(bad.world(), "work"), Agent::start(good.world(), "work"));
     let before = hub.becomes("vm1", &lost, "idle");
     hub.becomes("vm2", &well, "idle");
+    let silent = Instant::now();
     bad.freeze();
     // Sent into a line that looks fine: nobody can know what becomes of it.
     let sent = hub.send(&runtime(&before), "was it typed?").json();
     assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
     let noted = hub.audit().pop().expect("it was written down");
     assert_eq!((&noted["status"], &noted["code"]), (&json!("failed"), &json!("E_OUTCOME_UNKNOWN")), "{noted}");
+    hub.degrades_in_time("vm1", silent);
     wait_for_trouble(&hub, "vm1");
     assert_well(&hub, "vm2", &well);
     bad.thaw();
@@ -118,7 +120,9 @@ fn a_wedged_connection_wedges_nobody() {
     let is_ssh = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word.ends_with(b"/ssh"));
     let ssh = |hub: &Hub| process::children(pid(&hub.world)).into_iter().find(is_ssh);
     let wedged = ssh(&hub).expect("an ssh of ours");
+    let silent = Instant::now();
     assert!(process::signal(wedged, Signal::STOP));
+    hub.degrades_in_time("vm1", silent);
     wait_for_trouble(&hub, "vm1");
     wait_until_healed(&hub, "vm1", &agent, &before);
     assert!(!process::is_alive(wedged), "the wedged one is gone");
@@ -184,9 +188,11 @@ fn a_daemon_that_is_restarted_there_is_found_again() {
     // A stopped daemon says nothing, and its host is out of reach until it goes on.
     let stopped = on(&host, &["daemon", "status", "--json"]).json()["pid"].as_u64().expect("a pid");
     let stopped = u32::try_from(stopped).expect("pids are small");
+    let silent = Instant::now();
     assert!(process::signal(stopped, Signal::STOP));
     let sent = hub.send(&runtime(&before), "was it typed?").json();
     assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
+    hub.degrades_in_time("vm1", silent);
     wait_for_trouble(&hub, "vm1");
     assert!(process::signal(stopped, Signal::CONT));
     wait_until("the host to refuse what came late", SOON, || {
