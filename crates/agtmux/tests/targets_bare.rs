@@ -247,6 +247,9 @@ fn a_shell_that_hangs_is_noticed_and_replaced() {
     let shell = host.world().processes().into_iter().find(is_asked).expect("a shell there");
     let silent = Instant::now();
     assert!(process::signal(shell, Signal::STOP));
+    // No answer is no word about the agent.
+    let health = net.stage.get(&format!("/v1/actions/health?ref={}", agent.runtime));
+    assert_eq!(health["code"], "E_TARGET_UNREACHABLE", "{health}");
     net.target_becomes("vm1", "degraded");
     assert!(silent.elapsed() < PROMISED, "it was known after {:?}", silent.elapsed());
     // Another one is asked as soon as that is known.

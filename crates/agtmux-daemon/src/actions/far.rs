@@ -135,7 +135,6 @@ impl Far {
 
     fn failure(&self, error: LinkError, changes: bool) -> Failure {
         let target = &self.located.key.server.target;
-        let pane = self.located.key.pane;
         match error {
             LinkError::NotConnected => {
                 let why = self.link.status().message.unwrap_or_else(|| "it is not connected".into());
@@ -146,8 +145,7 @@ impl Far {
             LinkError::Lost(why) if changes => {
                 let message = format!("it was sent to {target}, and then {why}: whether it was done is not known");
                 let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
-                let hint = format!("look before you do it again: agtmux view-output {pane}");
-                Failure { error: error.with_hint(hint), done_something: true }
+                Failure { error: error.with_hint(self.look_first()), done_something: true }
             }
             LinkError::Lost(why) => {
                 let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
@@ -157,15 +155,20 @@ impl Far {
         }
     }
 
+    /// By a name that only this one has: its pane's number is another pane here.
+    fn look_first(&self) -> String {
+        format!("look before you do it again: agtmux view-output {}", self.located.reference())
+    }
+
     /// What to run next is ours to say: a host could have anything run here.
     fn refused(&self, error: &ApiError, changes: bool) -> Failure {
-        let (target, pane) = (&self.located.key.server.target, self.located.key.pane);
+        let target = &self.located.key.server.target;
         // Nobody there knows how far it came.
         let unknown = changes && error.code == ErrorCode::Internal;
         let done_something = changes && (error.done_something || unknown);
         let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
         let hint = match error.code {
-            _ if done_something => format!("look before you do it again: agtmux view-output {pane}"),
+            _ if done_something => self.look_first(),
             ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
             ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
             _ => format!("look again: agtmux list panes --target {target}"),

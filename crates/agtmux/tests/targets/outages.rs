@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::agtmux::{SOON, items, pid, start, stop, true_pane_ids};
+use crate::http;
 use crate::hub::{Agent, HEALED_WITHIN, Hub, KNOWN_WITHIN, on, runtime, skipped};
 
 /// A listing has to come at once, also while a host hangs. Far more than it takes, and far less than any host is waited for.
@@ -69,6 +70,9 @@ fn a_host_that_is_killed_is_lost_and_comes_back() {
     wait_for_trouble(&hub, "vm1");
     assert_eq!(hub.items("vm1").len(), 1, "what was known is kept");
     wait_until_lost(&hub, "vm1", &lost);
+    // Whether it is there is not known, and that is what is said.
+    let health = http::get(&hub.world.socket(), &format!("/v1/actions/health?ref={}", runtime(&before))).json();
+    assert_eq!(health["code"], "E_TARGET_UNREACHABLE", "{health}");
     let refused = hub.send(&runtime(&before), "nobody hears it").json();
     assert!(refused["message"].as_str().is_some() && refused["verified"].is_null(), "{refused}");
     assert_well(&hub, "vm2", &well);
@@ -97,6 +101,9 @@ fn a_host_that_freezes_is_noticed_and_a_write_is_never_repeated() {
     // Sent into a line that looks fine: nobody can know what becomes of it.
     let sent = hub.send(&runtime(&before), "was it typed?").json();
     assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
+    // The number of its pane is also that of a pane of the other host.
+    let look = format!("agtmux view-output {}", runtime(&before));
+    assert!(sent["hint"].as_str().is_some_and(|hint| hint.ends_with(&look)), "{sent}");
     let noted = hub.audit().pop().expect("it was written down");
     assert_eq!((&noted["status"], &noted["code"]), (&json!("failed"), &json!("E_OUTCOME_UNKNOWN")), "{noted}");
     hub.degrades_in_time("vm1", silent);

@@ -167,6 +167,64 @@ fn the_same_session_name_is_merged_only_when_asked_for() {
     assert!(table.contains("host 1 · vm1 1"), "{table}");
 }
 
+/// What its host has told counts again as soon as its kind does: nothing new has to happen there.
+#[test]
+fn an_adapter_that_is_switched_off_and_on_again_knows_agents_elsewhere_at_once() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    agent.draws("dialog");
+    let asks = hub.becomes("vm1", &agent, "waiting_approval");
+    assert_eq!(hub.agtmux(&["adapters", "disable", "claude"]).code, Some(0));
+    hub.becomes("vm1", &agent, "unknown");
+    assert_eq!(hub.agtmux(&["adapters", "enable", "claude"]).code, Some(0));
+    let again = hub.becomes("vm1", &agent, "waiting_approval");
+    assert_eq!(again["dialog"]["fingerprint"], asks["dialog"]["fingerprint"], "{again}");
+}
+
+/// While they run, and when they have ended: also to a hub that comes later.
+#[test]
+fn tasks_of_another_host_are_shown_as_tasks() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let gate = host.world().home().join("gate");
+    let command = format!("until [ -e {} ]; do sleep 0.05; done; exit 3", gate.display());
+    let project = host.world().home().display().to_string();
+    let task = |args: &[&str]| {
+        let session = on(&host, &["task", "session-name", &project, "1"]).text().trim().to_owned();
+        let done = on(&host, &[&["task", args[0], "--session", &session], &args[1..]].concat());
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+        done
+    };
+    let started = task(&["run", "--project", &project, "--json", "build", "--", &command]);
+    let pane = started.json()["pane_id"].clone();
+    let becomes = |state: &str| {
+        wait_for(&format!("the task to be {state}"), SOON, || {
+            let items = hub.items("vm1");
+            let task = items.iter().find(|item| item["identity"]["pane_id"] == pane).cloned().unwrap_or_default();
+            let is_it = task["agent_type"] == "task" && task["name"] == "build" && task["state"] == state;
+            if is_it { Ok(task) } else { Err(json!(items).to_string()) }
+        })
+    };
+    let running = becomes("running");
+    fs::write(&gate, "").expect("written");
+    let ended = becomes("error");
+    assert_eq!(ended["runtime_id"], running["runtime_id"], "it is the same one");
+    assert_eq!(hub.agtmux(&["target", "remove", "vm1", "--yes"]).code, Some(0));
+    assert_eq!(hub.items("vm1"), Vec::<Value>::new());
+    hub.watch("vm1");
+    assert_eq!(becomes("error")["dead"]["exit_code"], 3);
+    // What its host takes away is gone here too.
+    task(&["prune-dead"]);
+    wait_until("the task to be gone", SOON, || hub.items("vm1").iter().all(|item| item["agent_type"] != "task"));
+}
+
 #[test]
 fn two_hubs_watch_one_host_through_its_one_daemon() {
     if skipped() {

@@ -224,7 +224,7 @@ impl<'a> Host<'a> {
         let Some(server) = cut else { return };
         self.cut = Some(server.clone());
         let message = format!("there are more than {MOST_SOCKETS} sockets: this one and those after it are not asked");
-        let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingFailed);
+        let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingCut);
         self.senses.engine.observe(Observation::ServerOutage { server, generation, code, message }).await;
     }
 
@@ -242,7 +242,7 @@ impl<'a> Host<'a> {
         if !has_room {
             let message = format!("this host has more than {MOST_PANES} panes; those of this server are not taken in");
             server.generation.get_or_insert(generation);
-            return self.outage(&socket, OutageCode::ListingFailed, message).await;
+            return self.outage(&socket, OutageCode::ListingCut, message).await;
         }
         let news = server.follow(listing, now);
         if news.disturbed {
