@@ -7,6 +7,7 @@ mod engine;
 mod lock;
 mod logging;
 mod observe;
+mod patience;
 mod recorder;
 mod replay;
 mod roster;

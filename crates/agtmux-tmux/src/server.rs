@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::attach;
 use crate::capture::{self, Capture};
 use crate::command::{Command, Framing, chain};
-use crate::host::{Answer, HostShell, ON_THE_WAY, Question, ShellError, command_line, printing};
+use crate::host::{Answer, HostShell, ON_THE_WAY, Question, ShellError, TEXT_TAKES, command_line, printing};
 use crate::input::{self, PaneGuard, Refused, TypeError, Typing};
 use crate::listing::{self, Listing};
 use crate::tap;
@@ -198,7 +198,8 @@ impl TmuxServer {
         match self.executor {
             Executor::Local => self.timeout,
             Executor::Host(_) => {
-                self.timeout + Duration::from_secs((stdin.map_or(0, <[u8]>::len) / BYTES_PER_SECOND) as u64)
+                let text = Duration::from_secs((stdin.map_or(0, <[u8]>::len) / BYTES_PER_SECOND) as u64);
+                self.timeout + text.min(TEXT_TAKES)
             }
         }
     }

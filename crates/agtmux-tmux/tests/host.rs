@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agtmux_testkit::{World, process, wait_for, wait_until};
 use agtmux_tmux::host::{HostShell, ShellError, Sweep, Swept};
@@ -185,6 +185,25 @@ fn a_host_that_does_not_answer_is_given_up_and_not_waited_for() {
         let opened = HostShell::open(Command::from(command), Duration::from_millis(500)).await;
         assert!(matches!(opened, Err(ShellError::Timeout { .. })), "{opened:?}");
         wait_until("its end", SOON, || world.processes().is_empty());
+    });
+}
+
+/// However much it was asked: what is asked of twenty servers may take long, but not without a word.
+#[test]
+fn a_host_that_falls_silent_is_given_up_as_soon_as_one_program_should_have_answered() {
+    in_world(async |world| {
+        let id_file = world.home().join("id");
+        let script = format!("echo $$ >{}; exec sh", id_file.display());
+        let shell = shell_of(world, "sh", &["-c", &script]).await.expect("a shell");
+        shell.ping(PATIENT).await.expect("it is there");
+        let id: u32 = fs::read_to_string(&id_file).expect("written").trim().parse().expect("a pid");
+        process::signal(id, Signal::STOP);
+        let servers = (0..20).map(|n| world.dir().join(format!("no{n}"))).collect();
+        let (sweep, began) = (Sweep { servers, ..Sweep::default() }, Instant::now());
+        let seen = shell.sweep(&sweep, Duration::from_millis(500)).await;
+        assert!(matches!(seen, Err(ShellError::Timeout { answered: 0, .. })), "{seen:?}");
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(shell.has_ended() && shell.ping(PATIENT).await.is_err());
     });
 }
 

@@ -7,12 +7,17 @@ mod agtmux;
 #[path = "support/trial_http.rs"]
 mod http;
 
+use std::time::{Duration, Instant};
+
 use actions_stage::{Agent, Stage, assert_done, assert_refused};
 use agtmux::{SOON, items, list};
 use agtmux_testkit::{Host, HostOptions, Hosts, no_hosts_because, process, wait_for, wait_until};
 use http::Answer;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+
+/// What is promised: this long after a host fell silent it is not called `ok` any more.
+const PROMISED: Duration = Duration::from_secs(10);
 
 /// A hub and the hosts that it knows. The hub ends first.
 struct Net {
@@ -221,13 +226,37 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
     assert_eq!(net.panes().len(), 2, "no twins");
     lost.assert_untouched();
     // One that keeps its connections and does not answer is noticed as well.
+    let silent = Instant::now();
     one.freeze();
     net.target_becomes("vm1", "degraded");
+    assert!(silent.elapsed() < PROMISED, "it was known after {:?}", silent.elapsed());
     net.stage.show(&well, "dialog", "waiting_approval");
     one.thaw();
     net.healthy("vm1");
     net.stage.becomes(&lost, "idle");
     assert_eq!(net.panes().len(), 2, "no twins");
+}
+
+/// The line is fine and sshd answers; only the shell that is asked does not.
+#[test]
+fn a_shell_that_hangs_is_noticed_and_replaced() {
+    let Some(net) = Net::new() else { return };
+    let host = net.host("vm1");
+    let agent = net.stage.agent_at("vm1", &host.tmux("default"), "work");
+    let is_asked = |pid: &u32| process::argv(*pid) == [b"sh".to_vec()];
+    let shell = host.world().processes().into_iter().find(is_asked).expect("a shell there");
+    let silent = Instant::now();
+    assert!(process::signal(shell, Signal::STOP));
+    // No answer is no word about the agent.
+    let health = net.stage.get(&format!("/v1/actions/health?ref={}", agent.runtime));
+    assert_eq!(health["code"], "E_TARGET_UNREACHABLE", "{health}");
+    net.target_becomes("vm1", "degraded");
+    assert!(silent.elapsed() < PROMISED, "it was known after {:?}", silent.elapsed());
+    // Another one is asked as soon as that is known.
+    net.healthy("vm1");
+    net.stage.becomes(&agent, "idle");
+    net.stage.show(&agent, "running", "running");
+    process::signal(shell, Signal::CONT);
 }
 
 #[test]

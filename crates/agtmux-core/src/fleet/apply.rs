@@ -151,7 +151,10 @@ impl Fleet {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for sighting in sightings {
             let Some(pane) = server.panes.get_mut(&sighting.pane) else { continue };
-            if pane.pid != sighting.pane_pid || pane.dead.is_some() {
+            // Nobody is seen in a dead pane; only a task, which its own host may tell of, or of its end, has lived there.
+            let told = sighting.agent.as_ref().is_some_and(|agent| agent.agent_type.is_task())
+                || (holds_task(pane) && !key.target.is_local());
+            if pane.pid != sighting.pane_pid || (pane.dead.is_some() && !told) {
                 continue;
             }
             let mut changed = false;
@@ -315,7 +318,11 @@ fn see_agent(
     now: Timestamp,
     delta: &mut Delta,
 ) -> bool {
-    let Some(agent) = agent else { return !holds_task(pane) && end_runtime(key, pane, delta) };
+    let Some(agent) = agent else {
+        // Processes do not show that there is no task; the host of a task knows.
+        let stays = holds_task(pane) && key.server.target.is_local();
+        return !stays && end_runtime(key, pane, delta);
+    };
     if let Some(runtime) = &mut pane.runtime
         && runtime.process == agent.process
         && runtime.agent_type == agent.agent_type

@@ -110,6 +110,8 @@ pub enum OutageCode {
     ServerNotResponding,
     /// The server answered with something that is no listing.
     ListingFailed,
+    /// There is more than is kept of one host: the rest is left out.
+    ListingCut,
     /// The host that it runs on is out of reach.
     TargetUnreachable,
 }

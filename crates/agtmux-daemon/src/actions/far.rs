@@ -145,8 +145,7 @@ impl Far {
             LinkError::Lost(why) if changes => {
                 let message = format!("it was sent to {target}, and then {why}: whether it was done is not known");
                 let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
-                let hint = "look before you do it again: agtmux view-output REF";
-                Failure { error: error.with_hint(hint), done_something: true }
+                Failure { error: error.with_hint(self.look_first()), done_something: true }
             }
             LinkError::Lost(why) => {
                 let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
@@ -154,6 +153,11 @@ impl Far {
             }
             LinkError::Refused(error) => self.refused(&error, changes),
         }
+    }
+
+    /// By a name that only this one has: its pane's number is another pane here.
+    fn look_first(&self) -> String {
+        format!("look before you do it again: agtmux view-output {}", self.located.reference())
     }
 
     /// What to run next is ours to say: a host could have anything run here.
@@ -164,7 +168,7 @@ impl Far {
         let done_something = changes && (error.done_something || unknown);
         let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
         let hint = match error.code {
-            _ if done_something => "look before you do it again: agtmux view-output REF".to_owned(),
+            _ if done_something => self.look_first(),
             ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
             ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
             _ => format!("look again: agtmux list panes --target {target}"),

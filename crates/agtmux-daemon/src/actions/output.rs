@@ -126,42 +126,60 @@ impl Actions {
         let process = located.living.as_ref().map(|living| living.runtime.process);
         if let Some(link) = self.far(&located)? {
             // Its host tells of it without being asked.
-            return Ok(far_health(&located, link.status().connected));
+            return far_health(&located, link.status().connected);
         }
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
         let scene = self.scene(located, false)?;
-        let available = scene.look().await.is_ok();
-        let tree = scene.processes.tree(root).await;
+        let gone = match scene.look().await {
+            Ok(_) => None,
+            Err(failure) => Some(why_gone(failure.error, &scene)?),
+        };
+        let available = gone.is_none();
+        let tree = match scene.processes.try_tree(root).await {
+            Ok(tree) => tree,
+            Err(untold) => return Err(no_answer(&scene, &untold.to_string())),
+        };
         let lives = |pid: u32, start: u64| {
             tree.iter().flat_map(|tree| &tree.processes).any(|p| (p.pid, p.start) == (pid, start) && !p.zombie)
         };
         let running = available && process.is_some_and(|process| lives(process.pid, process.start));
-        let reason = match (available, running) {
-            (false, _) => Some("the pane is gone, or another program was started in it".into()),
-            (true, false) => Some("no agent runs in it".into()),
-            (true, true) => None,
-        };
+        let reason = gone.or_else(|| (!running).then(|| "no agent runs in it".into()));
         let pane_id = Some(pane_id);
         Ok(PaneHealth { schema_version: SCHEMA_VERSION, available, running, runtime_id, pane_id, reason })
     }
 }
 
-fn far_health(located: &Located, connected: bool) -> PaneHealth {
-    let available = connected && located.reachable;
-    let running = available && located.living.is_some();
-    let reason = match (available, running) {
-        (false, _) => Some("its host is out of reach".into()),
-        (true, false) => Some("no agent runs in it".into()),
-        (true, true) => None,
-    };
-    PaneHealth {
+/// Why a pane is not there. Where nobody has said so, it may well be.
+fn why_gone(error: ApiError, scene: &Scene<'_>) -> Result<String, ApiError> {
+    match error.code {
+        ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
+            Ok("the pane is gone, or another program was started in it".into())
+        }
+        _ if scene.located.key.server.target.is_local() => Ok(error.message),
+        ErrorCode::Timeout | ErrorCode::TargetUnreachable => Err(no_answer(scene, &error.message)),
+        _ => Err(error),
+    }
+}
+
+fn no_answer(scene: &Scene<'_>, why: &str) -> ApiError {
+    let target = &scene.located.key.server.target;
+    let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
+    error.with_hint(format!("agtmux target doctor {target}"))
+}
+
+fn far_health(located: &Located, connected: bool) -> Result<PaneHealth, ApiError> {
+    if !connected || !located.reachable {
+        return Err(guards::out_of_reach(&located.key.server.target));
+    }
+    let running = located.living.is_some();
+    Ok(PaneHealth {
         schema_version: SCHEMA_VERSION,
-        available,
+        available: true,
         running,
         runtime_id: located.living.as_ref().map(|living| living.runtime.id.to_string()),
         pane_id: Some(located.key.pane.to_string()),
-        reason,
-    }
+        reason: (!running).then(|| "no agent runs in it".into()),
+    })
 }
 
 /// What another host shows is no cleaner than that host wants it to be.

@@ -82,7 +82,7 @@ impl Engine {
             "it tells of more than {MOST_SERVERS} tmux servers, {MOST_PANES} panes or {MOST_AGENTS} agents: the rest is \
              left out"
         );
-        let outage = Some((OutageCode::ListingFailed, message));
+        let outage = Some((OutageCode::ListingCut, message));
         self.observe(Observation::TargetOutage { target: target.clone(), outage }, step);
     }
 }

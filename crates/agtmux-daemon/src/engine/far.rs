@@ -23,6 +23,13 @@ const LONGEST_NAME: usize = 1024;
 const LONGEST_LABEL: usize = 256;
 const MOST_OPTIONS: usize = 32;
 
+/// An agent of another host: what it is called there, and all that is known of it there.
+#[derive(Debug)]
+pub(super) struct FarAgent {
+    pub(super) runtime_id: Option<String>,
+    mind: Mind,
+}
+
 /// What came from a host.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -78,9 +85,6 @@ impl Engine {
         let same = self.fleet.server(&server).is_some_and(|server| server.generation == known.generation);
         let pane = PaneKey { server, pane: known.pane };
         let Some(runtime) = self.runtime_of(&pane, known.process).filter(|_| same) else { return };
-        if is_id(&known.runtime_id) {
-            self.far.insert(runtime.clone(), known.runtime_id);
-        }
         if let Some(name) = known.name.filter(|name| is_name(name))
             && self.fleet.name_runtime(&pane, &runtime, &name)
         {
@@ -95,9 +99,19 @@ impl Engine {
         let mut mind = known.mind;
         mind.shift(ahead, step.now);
         mind.statements_mut().for_each(clean);
-        if self.listens_to(&runtime) && self.is_other(&runtime, &mind) {
-            self.decide(states::Input::Recalled { runtime, mind: Box::new(mind) }, None, step);
+        let runtime_id = Some(known.runtime_id).filter(|id| is_id(id));
+        self.far.insert(runtime.clone(), FarAgent { runtime_id, mind });
+        self.believe_far(&runtime, step);
+    }
+
+    /// All that its host has told of an agent counts, if what is told of agents of its kind does. Says whether a host told anything.
+    pub(super) fn believe_far(&mut self, runtime: &RuntimeId, step: &mut Step) -> bool {
+        let Some(far) = self.far.get(runtime) else { return false };
+        if self.listens_to(runtime) && self.is_other(runtime, &far.mind) {
+            let (runtime, mind) = (runtime.clone(), Box::new(far.mind.clone()));
+            self.decide(states::Input::Recalled { runtime, mind }, None, step);
         }
+        true
     }
 
     fn is_other(&self, runtime: &RuntimeId, mind: &Mind) -> bool {
@@ -109,7 +123,8 @@ impl Engine {
 
     pub(super) fn near(&self, target: &TargetName, runtime_id: &str) -> Option<RuntimeId> {
         let lives_there = |id: &RuntimeId| self.homes.get(id).is_some_and(|home| home.server.target == *target);
-        let mut fitting = self.far.iter().filter(|(id, far)| *far == runtime_id && lives_there(id));
+        let mut fitting =
+            self.far.iter().filter(|(id, far)| far.runtime_id.as_deref() == Some(runtime_id) && lives_there(id));
         fitting.next().map(|(id, _)| id.clone())
     }
 }

@@ -60,7 +60,7 @@ impl Engine {
             let record = self.states.state(&runtime.id)?.clone();
             let dialog = self.states.dialog(&runtime.id).cloned();
             let tells = self.tells(&runtime);
-            let far = self.far.get(&runtime.id).cloned();
+            let far = self.far.get(&runtime.id).and_then(|far| far.runtime_id.clone());
             Some(Living { runtime, record, dialog, tells, far })
         });
         let reachable = server.outage.is_none();

@@ -44,6 +44,7 @@ pub(crate) use adapters::{Filed, FiledEntry, agent_id};
 pub(crate) use collect::Collecting;
 use collect::Collector;
 pub(crate) use explain::refusal;
+use far::FarAgent;
 pub(crate) use far::Received;
 pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};
@@ -191,7 +192,7 @@ pub(crate) struct Engine {
     /// Where each runtime lives.
     homes: BTreeMap<RuntimeId, PaneKey>,
     /// What runtimes of other hosts are called there.
-    far: BTreeMap<RuntimeId, String>,
+    far: BTreeMap<RuntimeId, FarAgent>,
     /// Hosts that tell of more than is kept.
     overfull: BTreeSet<TargetName>,
     collectors: BTreeMap<u64, Collector>,

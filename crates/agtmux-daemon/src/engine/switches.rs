@@ -79,10 +79,10 @@ impl Engine {
         if changed {
             step.changes.push(Change::PutAdapter { name: name.to_owned(), enabled, at: step.now });
             for runtime in self.runtimes_of(name) {
-                if enabled {
-                    self.have_a_look(&runtime);
-                } else {
+                if !enabled {
                     self.mute(runtime, step);
+                } else if !self.believe_far(&runtime, step) {
+                    self.have_a_look(&runtime);
                 }
             }
         }
@@ -100,7 +100,10 @@ impl Engine {
     pub(super) fn relearn(&mut self, registry: Arc<Registry>, step: &mut Step) {
         for name in registry.differences(&self.registry) {
             for runtime in self.runtimes_of(&name) {
-                self.mute(runtime, step);
+                // What another host has told was said by its own rules.
+                if !self.far.contains_key(&runtime) {
+                    self.mute(runtime, step);
+                }
             }
         }
         self.registry = registry;

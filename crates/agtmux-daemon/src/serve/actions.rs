@@ -209,7 +209,7 @@ pub(super) struct Named {
 /// Whether a pane is there and its agent runs.
 #[utoipa::path(get, path = "/v1/actions/health", params(Named), responses(
     (status = 200, body = PaneHealth), (status = 400, body = ApiError), (status = 404, body = ApiError),
-    (status = 409, body = ApiError)))]
+    (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn get_pane_health(
     State(context): State<Context>,
     Asked(query): Asked<Named>,

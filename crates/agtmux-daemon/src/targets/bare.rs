@@ -1,7 +1,5 @@
 //! A host without an agtmux: its tmux is asked through a shell that stays open.
 
-use std::time::Duration;
-
 use agtmux_api::VERSION;
 use agtmux_api::wire::EvidenceKind;
 use agtmux_core::fleet::Observation;
@@ -11,18 +9,16 @@ use agtmux_tmux::host::{HostShell, REMOTE_COMMAND, ShellError};
 use agtmux_tmux::ssh::Sharing;
 use tokio::sync::mpsc;
 
-use super::channel::End;
+use super::end::End;
 use super::supervisor::Supervisor;
 use crate::observe::run_bare;
-
-/// From the call of ssh to the first answer.
-const HELLO_WITHIN: Duration = Duration::from_secs(9);
+use crate::patience::hello_within;
 
 impl Supervisor {
     /// Returns when the connection has ended, or with nothing when somebody wants another way to be tried.
     pub(super) async fn watch_by_shell(&mut self, because: &End) -> Option<End> {
         let command = self.ssh.command(Sharing::Shared, REMOTE_COMMAND);
-        let shell = match HostShell::open(command, HELLO_WITHIN).await {
+        let shell = match HostShell::open(command, hello_within(self.health.health())).await {
             Ok(shell) => shell,
             Err(error) => return Some(end(&error)),
         };

@@ -11,7 +11,7 @@ use agtmux_core::refs::is_name;
 use agtmux_core::sanitize;
 use agtmux_core::target::SshTarget;
 use agtmux_tmux::host::MORE_PLACES;
-use agtmux_tmux::ssh::Sharing;
+use agtmux_tmux::ssh::{Group, Sharing};
 use agtmux_tmux::{MINIMUM, Version};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -80,10 +80,10 @@ impl Targets {
 
 /// What it prints, as far as anybody would read it. Who prints more is cut off.
 async fn said(mut command: Command) -> std::io::Result<Output> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let mut group = Group::new(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    let (out, err) = (group.child().stdout.take(), group.child().stderr.take());
     let (stdout, stderr) = tokio::join!(beginning(out), beginning(err));
-    Ok(Output { status: child.wait().await?, stdout, stderr })
+    Ok(Output { status: group.child().wait().await?, stdout, stderr })
 }
 
 async fn beginning(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
@@ -181,6 +181,7 @@ fn clock(ahead_ms: i64) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trial;
     use super::*;
 
     #[tokio::test]
@@ -189,6 +190,19 @@ mod tests {
         endless.kill_on_drop(true);
         let output = said(endless).await.expect("it ran");
         assert_eq!(output.stdout.len() as u64, MOST_SAID);
+    }
+
+    /// Such as a program that leads over another host.
+    #[tokio::test]
+    async fn whoever_does_not_answer_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let left = dir.path().join("left");
+        let mut hangs = Command::new("sh");
+        hangs.args(["-c", "sleep 600 & echo $! >\"$1\"; wait", "sh"]).arg(&left).process_group(0).kill_on_drop(true);
+        let hangs = tokio::spawn(said(hangs));
+        let id = trial::noted(&left).await;
+        hangs.abort();
+        trial::ends(id).await;
     }
 
     #[test]

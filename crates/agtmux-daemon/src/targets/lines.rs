@@ -27,6 +27,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.heard_at
     }
 
+    /// When the last of a line came that has no end yet.
+    pub(super) fn half_heard_at(&self) -> Option<Instant> {
+        (!self.buffer.is_empty()).then_some(self.heard_at)
+    }
+
     /// The next line without its end, or none after the last. May be dropped and called again: nothing is lost.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, String> {
         loop {

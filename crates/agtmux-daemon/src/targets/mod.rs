@@ -3,9 +3,12 @@
 mod bare;
 mod channel;
 mod doctor;
+mod end;
 mod lines;
 mod link;
 mod supervisor;
+#[cfg(test)]
+mod trial;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

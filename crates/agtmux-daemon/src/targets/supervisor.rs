@@ -15,11 +15,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::channel::{Channel, End, Said};
+use super::channel::{Channel, Said};
+use super::end::End;
 use super::link::Link;
 use crate::clock::Clock;
 use crate::engine::{EngineHandle, Received};
 use crate::observe::Discovery;
+use crate::patience::hello_within;
 
 /// Between attempts, and how far it grows.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -91,7 +93,8 @@ impl Supervisor {
 
     /// One connection, from its beginning to its end.
     async fn converse(&mut self) -> End {
-        let (mut channel, hello) = match Channel::open(&self.ssh, self.clock).await {
+        let (mut channel, hello) = match Channel::open(&self.ssh, self.clock, hello_within(self.health.health())).await
+        {
             Ok(opened) => opened,
             Err(end) => return end,
         };
@@ -101,10 +104,10 @@ impl Supervisor {
         loop {
             let heard = tokio::select! {
                 heard = channel.hear() => heard,
-                Some(asked) = asked.recv() => match channel.ask(asked).await {
-                    Ok(()) => continue,
-                    Err(end) => return end,
-                },
+                Some(asked) = asked.recv(), if channel.has_room() => {
+                    channel.ask(asked);
+                    continue;
+                }
             };
             match heard {
                 Ok(Said::Batch(batch)) => {

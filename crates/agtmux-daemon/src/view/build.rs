@@ -156,6 +156,7 @@ fn hint(code: OutageCode, pid: u32) -> String {
             started wants that one as tmux.program in the configuration"
                 .into()
         }
+        OutageCode::ListingCut => "end what nobody needs: `tmux list-sessions` shows what is there".into(),
     }
 }
 
@@ -173,12 +174,25 @@ fn far_hint(target: &str, code: OutageCode, pid: u32) -> String {
         ),
         OutageCode::TargetUnreachable => format!("see why with `agtmux target doctor {target}`"),
         OutageCode::ListingFailed => format!("run `ssh {target} tmux list-panes -a` yourself to see what it says"),
+        OutageCode::ListingCut => format!(
+            "what is shown is right, and not all there is; end what nobody needs: `ssh {target} tmux list-sessions` shows \
+             what is there"
+        ),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listing_that_was_cut_has_not_failed() {
+        let outage = |code| Outage { code, message: String::new(), since: jiff::Timestamp::UNIX_EPOCH };
+        let of = |code| error("vm1".into(), None, &outage(code), 0);
+        let (cut, failed) = (of(OutageCode::ListingCut), of(OutageCode::ListingFailed));
+        assert_ne!(cut.hint, failed.hint);
+        assert_eq!(serde_json::to_value(cut.code).expect("writes"), "listing_cut");
+    }
 
     #[test]
     fn a_process_of_another_host_is_not_looked_for_here() {

@@ -19,6 +19,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 pub(super) struct Asked {
     pub(super) question: Question,
+    /// Nothing may come for so long, and all of it has to be there by then.
+    pub(super) silence: Duration,
     pub(super) within: Duration,
     pub(super) reply: oneshot::Sender<Result<Vec<Answer>, ShellError>>,
 }
@@ -82,6 +84,7 @@ impl Channel {
         let (mut out, mut err) = (asked.question.reader(&word), asked.question.reader(&word));
         self.said.clear();
         let (stdin, said) = (&mut self.stdin, &mut self.said);
+        let (signs, seen) = watch::channel(());
         let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
         let talk = async {
             // One that does not listen any more is about to end, and reading tells.
@@ -90,16 +93,23 @@ impl Channel {
                 let _ = stdin.flush().await;
                 Ok(())
             };
-            let read_out = async { collect(stdout, &mut out, |_| {}).await };
-            let read_err = async { collect(stderr, &mut err, |bytes| remember(said, bytes)).await };
+            let read_out = async { collect(stdout, &mut out, |_| signs.send_replace(())).await };
+            let heard = |bytes: &[u8]| {
+                signs.send_replace(());
+                remember(said, bytes);
+            };
+            let read_err = async { collect(stderr, &mut err, heard).await };
             tokio::try_join!(write, read_out, read_err).map(|_| ())
         };
-        let told = tokio::time::timeout(asked.within, talk).await;
+        let told = tokio::select! {
+            told = tokio::time::timeout(asked.within, talk) => told.map_err(|_| asked.within),
+            () = silence(seen, asked.silence) => Err(asked.silence),
+        };
         match told {
             Ok(Ok(())) => Ok(question::answers(out, err)),
             Ok(Err(ShellError::Closed(_))) => Err(self.closed().await),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(ShellError::Timeout { within: asked.within, answered: out.ended() }),
+            Err(within) => Err(ShellError::Timeout { within, answered: out.ended() }),
         }
     }
 
@@ -142,6 +152,11 @@ impl Channel {
             self.group.end(FAREWELL).await;
         }
     }
+}
+
+/// Returns when there was no sign of life for so long.
+async fn silence(mut signs: watch::Receiver<()>, longest: Duration) {
+    while let Ok(Ok(())) = tokio::time::timeout(longest, signs.changed()).await {}
 }
 
 async fn collect(

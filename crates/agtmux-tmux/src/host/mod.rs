@@ -27,7 +27,9 @@ pub use sweep::{MOST_SOCKETS, Sweep, Swept};
 pub const REMOTE_COMMAND: &str = "exec sh";
 
 /// The way there and back, on top of what is waited for there.
-pub(crate) const ON_THE_WAY: Duration = Duration::from_secs(2);
+pub const ON_THE_WAY: Duration = Duration::from_secs(2);
+/// What a long text may add to that, at the most: it takes its time.
+pub const TEXT_TAKES: Duration = Duration::from_secs(3);
 
 /// Those who wait for their turn.
 const QUEUE: usize = 64;
@@ -71,7 +73,7 @@ impl HostShell {
         channel::start(command, asked, end)?;
         let question = hello::question();
         let began = SystemTime::now();
-        let answers = ask(&questions, &ended, question, within).await?;
+        let answers = ask(&questions, &ended, question, within, within).await?;
         let (facts, clock) = hello::read(&answers)?;
         let shell = Self(Arc::new(Inner { questions, ended, facts, clock_ahead: AtomicI64::new(0) }));
         shell.note_clock(clock, began);
@@ -94,7 +96,24 @@ impl HostShell {
     }
 
     pub(crate) async fn ask(&self, question: Question, within: Duration) -> Result<Vec<Answer>, ShellError> {
-        ask(&self.0.questions, &self.0.ended, question, within).await
+        self.ask_while_it_speaks(question, within, within).await
+    }
+
+    /// For a question of many lines: each of them may take so long, and all of them that.
+    pub(crate) async fn ask_while_it_speaks(
+        &self,
+        question: Question,
+        silence: Duration,
+        within: Duration,
+    ) -> Result<Vec<Answer>, ShellError> {
+        ask(&self.0.questions, &self.0.ended, question, silence, within).await
+    }
+
+    /// Returns when it has answered. It starts nothing there.
+    pub async fn ping(&self, within: Duration) -> Result<(), ShellError> {
+        let mut question = Question::default();
+        question.add(":");
+        self.ask(question, within + ON_THE_WAY).await.map(|_| ())
     }
 
     /// How far its clock is ahead of ours, in milliseconds, to a second.
@@ -132,11 +151,12 @@ async fn ask(
     questions: &mpsc::Sender<channel::Asked>,
     ended: &watch::Receiver<Option<ShellError>>,
     question: Question,
+    silence: Duration,
     within: Duration,
 ) -> Result<Vec<Answer>, ShellError> {
     let why = || ended.borrow().clone().unwrap_or_else(|| ShellError::Closed("it was closed".into()));
     let (reply, answer) = oneshot::channel();
-    let asked = channel::Asked { question, within, reply };
+    let asked = channel::Asked { question, silence, within, reply };
     if questions.send(asked).await.is_err() {
         return Err(why());
     }

@@ -35,7 +35,8 @@ pub struct Swept {
     pub processes: Option<Snapshot>,
 }
 
-/// A host that takes longer for all of it counts as one that does not answer.
+/// A host that takes longer for all of it counts as one that does not answer, and so does one that says nothing for as long as
+/// one program may take.
 const LONGEST: Duration = Duration::from_secs(9);
 
 /// No more sockets than this are asked; the next one is told as well, so that it can be said that there are more.
@@ -72,7 +73,8 @@ impl HostShell {
         TmuxServer::on_host(self.clone(), socket, timeout)
     }
 
-    /// Each program gets this long; the whole question gets that for each of them, within limits.
+    /// Each program gets this long and has to say something by then; the whole question gets that for each of them, within
+    /// limits.
     pub async fn sweep(&self, sweep: &Sweep, timeout: Duration) -> Result<Swept, ShellError> {
         let (framing, mut question) = (Framing::fresh(), Question::of_at_most(LARGEST_SWEEP));
         let sockets = sweep.sockets.then(|| question.add(sockets_line(&self.facts().socket_dir)));
@@ -91,7 +93,8 @@ impl HostShell {
         let form = self.facts().processes;
         let processes = sweep.processes.then(|| processes::add(&mut question, form));
         let (within, asked) = (self.patience(&question, timeout), SystemTime::now());
-        let answers = self.ask(question, within).await?;
+        let silence = timeout + super::ON_THE_WAY;
+        let answers = self.ask_while_it_speaks(question, silence, within).await?;
         let mut swept = Swept { sockets: sockets.map(|n| read_sockets(&answers[n])), ..Swept::default() };
         for (socket, n) in sweep.servers.iter().zip(listed) {
             let listing = self.read_listing(socket, &framing, &answers[n], timeout).await;

@@ -1,5 +1,6 @@
 //! Agents on three hosts behind a real sshd beside those of this one: how long it takes from what one does to a line of
-//! `agtmux watch` on the hub, with sixty panes and ten events a second; and what twenty idle targets cost.
+//! `agtmux watch` on the hub, with sixty panes and ten events a second, also while
+//! one of the hosts is away; how soon that is known; and what twenty idle targets cost.
 //!
 //! `cargo bench -p agtmux --bench ssh` writes `docs/benchmarks-ssh.md`; `-- --quick` only prints.
 
@@ -10,6 +11,7 @@ mod idle;
 #[path = "../spine/meter.rs"]
 #[allow(dead_code, reason = "shared with another benchmark")]
 mod meter;
+mod outage;
 #[path = "../support/paper.rs"]
 mod paper;
 mod place;
@@ -21,7 +23,7 @@ mod stats;
 use std::time::Duration;
 
 use agtmux_testkit::no_hosts_because;
-use report::{Lags, Report};
+use report::{Away, Lags, Report};
 use room::Room;
 
 /// How often each is measured, and for how long nothing happens.
@@ -29,6 +31,11 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     pub(crate) idle: Duration,
     pub(crate) targets: usize,
+    /// How often each kind of outage happens, how often the others are measured during the last of them, and how many
+    /// lists are asked for at a time.
+    pub(crate) outages: u32,
+    pub(crate) rounds_away: usize,
+    pub(crate) lists: usize,
 }
 
 fn main() {
@@ -37,22 +44,23 @@ fn main() {
     }
     let quick = paper::is_quick();
     let plan = if quick {
-        Plan { rounds: 2, idle: Duration::from_secs(4), targets: 4 }
+        Plan { rounds: 2, idle: Duration::from_secs(4), targets: 4, outages: 1, rounds_away: 2, lists: 5 }
     } else {
-        Plan { rounds: 25, idle: Duration::from_secs(30), targets: 20 }
+        Plan { rounds: 25, idle: Duration::from_secs(30), targets: 20, outages: 3, rounds_away: 12, lists: 50 }
     };
-    let lags = measure(&plan);
+    let room = Room::build();
+    let (lags, away) = measure(&room, &plan);
+    drop(room);
     eprintln!("{} idle targets", plan.targets);
     let idle = [false, true].map(|bare| idle::measure(&plan, bare));
-    let report = Report { lags, idle };
+    let report = Report { lags, away, idle };
     println!("{}", report.table());
     if !quick {
         report.write();
     }
 }
 
-fn measure(plan: &Plan) -> Vec<Lags> {
-    let room = Room::build();
+fn measure(room: &Room, plan: &Plan) -> (Vec<Lags>, Away) {
     let _load = room.load();
     let mut all = Vec::new();
     for place in &room.places {
@@ -62,7 +70,8 @@ fn measure(plan: &Plan) -> Vec<Lags> {
             false => Vec::new(),
         };
         let shown = place.lags(&room.lines, plan.rounds, &["waiting_approval", "idle"], place::Place::shows);
-        all.push(Lags { what: place.what, native, shown });
+        all.push(Lags { what: place.what, target: place.target, native, shown });
     }
-    all
+    let lists_before = outage::lists(room, plan);
+    (all, Away { lists_before, outages: outage::measure(room, plan) })
 }

@@ -2,18 +2,27 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::idle::Idle;
+use crate::outage::Outage;
 use crate::paper;
 use crate::stats::{millis, percentile};
 
 /// What was measured at one place.
 pub(crate) struct Lags {
     pub(crate) what: &'static str,
+    pub(crate) target: &'static str,
     pub(crate) native: Vec<Duration>,
     pub(crate) shown: Vec<Duration>,
 }
 
+/// What was measured while one host was away, and beside that before.
+pub(crate) struct Away {
+    pub(crate) lists_before: Vec<Duration>,
+    pub(crate) outages: Vec<Outage>,
+}
+
 pub(crate) struct Report {
     pub(crate) lags: Vec<Lags>,
+    pub(crate) away: Away,
     pub(crate) idle: [Idle; 2],
 }
 
@@ -32,6 +41,8 @@ just before an agent does something to the line of `agtmux watch` on the hub tha
 const NATIVE_BEYOND: f64 = 100.0;
 const BARE_SCREEN: f64 = 1500.0;
 const IDLE_CPU: f64 = 2.0;
+/// Seconds after which a host that is silent is not called `ok` any more.
+const KNOWN_WITHIN: f64 = 10.0;
 
 impl Report {
     pub(crate) fn table(&self) -> String {
@@ -51,6 +62,7 @@ impl Report {
             let goal = bare.then_some((format!("{BARE_SCREEN} ms"), p95 <= BARE_SCREEN));
             row(&mut table, lags.what, "seen on the screen", &lags.shown, beside, goal);
         }
+        self.outages(&mut table);
         self.idle.iter().for_each(|idle| told(&mut table, idle));
         let build = if cfg!(debug_assertions) {
             "a debug build, on a machine that did other things as well"
@@ -61,6 +73,31 @@ impl Report {
         table
     }
 
+    fn outages(&self, table: &mut String) {
+        table.push_str(
+            "\nWhile one host is away, with the same panes and events: how long it is still called `ok`, and what the other \
+             hosts with agtmux, this one among them, and `agtmux list panes --all --json` do meanwhile (p95, and p95 before).\n\n\
+             | what happens | not `ok` after, at the most | goal | | told by a hook elsewhere | before | `list` | before |\n\
+             |---|---|---|---|---|---|---|---|\n",
+        );
+        let lists_before = p(&self.away.lists_before, 0.95);
+        for outage in &self.away.outages {
+            let elsewhere = self.lags.iter().filter(|lags| lags.target != outage.target);
+            let before: Vec<Duration> = elsewhere.flat_map(|lags| lags.native.iter().copied()).collect();
+            let known = outage.known_after.iter().max().copied().unwrap_or_default().as_secs_f64();
+            let _ = writeln!(
+                table,
+                "| {} ({} times) | {known:.1} s | {KNOWN_WITHIN} s | {} | {:.0} ms | {:.0} ms | {:.0} ms | {lists_before:.0} ms |",
+                outage.what,
+                outage.known_after.len(),
+                paper::met(Some(known <= KNOWN_WITHIN)),
+                p(&outage.native, 0.95),
+                p(&before, 0.95),
+                p(&outage.lists, 0.95),
+            );
+        }
+    }
+
     pub(crate) fn write(&self) {
         paper::write(FILE, &format!("{INTRODUCTION}{}", self.table()));
     }
@@ -68,7 +105,7 @@ impl Report {
 
 fn told(table: &mut String, idle: &Idle) {
     let Idle { what, targets, cpu, cpu_alone, ssh_cpu, spawned } = idle;
-    let met = |met: bool| if met { "met" } else { "**missed**" };
+    let met = |met: bool| paper::met(Some(met));
     let _ = writeln!(
         table,
         "\n{targets} {what} cost the hub's daemon {cpu:.2} % of a core ({cpu_alone:.2} % without any; goal {IDLE_CPU} %: \

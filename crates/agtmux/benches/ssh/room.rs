@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::{Host, Hosts, Running, World, wait_until};
+use agtmux_testkit::{Host, HostOptions, Hosts, Link, Running, World, wait_until};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
@@ -18,20 +18,25 @@ const SOON: Duration = Duration::from_secs(60);
 /// Over all places that can be told of something.
 const EVENTS_A_SECOND: u32 = 10;
 
-// The order counts: `watch` would start the daemon anew, so it ends first; then the hosts, then the hub.
+// The order counts: `watch` would start the daemon anew, so it ends first; then the hosts, then the hub, then the link.
 pub(crate) struct Room {
     _watch: Running,
     pub(crate) places: Vec<Place>,
     pub(crate) lines: Receiver<(Instant, Value)>,
-    _hosts: Vec<Host>,
-    _hub: World,
+    hosts: Vec<Host>,
+    pub(crate) hub: World,
+    /// The one to vm2, where there may be such.
+    pub(crate) link: Option<Link>,
 }
 
 impl Room {
     pub(crate) fn build() -> Self {
         let hub = World::with_agtmux(binary());
         let reach = Hosts::of(&hub);
-        let hosts = vec![reach.with_agtmux("vm1", binary()), reach.with_agtmux("vm2", binary()), reach.bare("vm3")];
+        let link = Link::new().inspect_err(|why| eprintln!("no link can be cut here: {why}")).ok();
+        let second = HostOptions { agtmux: Some(binary().into()), ..HostOptions::default() };
+        let second = link.iter().fold(second, |options, link| link.lead_to(options));
+        let hosts = vec![reach.with_agtmux("vm1", binary()), reach.start("vm2", second), reach.bare("vm3")];
         let mut places = vec![Place::fill("this host", "host", true, &hub)];
         places.push(Place::fill("a host with agtmux", "vm1", true, hosts[0].world()));
         places.push(Place::fill("another with agtmux", "vm2", true, hosts[1].world()));
@@ -46,7 +51,15 @@ impl Room {
             listed.matches("\"agent_type\":\"claude\"").count() == 2 * places.len()
         });
         let (watch, lines) = watch(&hub);
-        Self { _watch: watch, places, lines, _hosts: hosts, _hub: hub }
+        Self { _watch: watch, places, lines, hosts, hub, link }
+    }
+
+    pub(crate) fn host(&self, alias: &str) -> &Host {
+        self.hosts.iter().find(|host| host.alias() == alias).expect("it was built")
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        self.link.as_ref().expect("it can be cut")
     }
 
     /// Tells of the other agent of each place, all the time.

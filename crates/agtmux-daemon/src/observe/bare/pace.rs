@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::patience::ASKED_EVERY;
+
 const BUSY: Duration = Duration::from_secs(1);
 /// What has been quiet for so long is asked so often.
 const QUIET: [(Duration, Duration); 2] =
@@ -20,11 +22,12 @@ const ECHOES: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis
 pub(super) struct Pace {
     changed_at: Instant,
     next_at: Instant,
+    heard_at: Instant,
 }
 
 impl Pace {
     pub(super) fn new(now: Instant) -> Self {
-        Self { changed_at: now, next_at: now }
+        Self { changed_at: now, next_at: now, heard_at: now }
     }
 
     /// Something is different, or is about to be.
@@ -49,8 +52,18 @@ impl Pace {
         self.next_at <= now
     }
 
-    pub(super) fn next_at(&self) -> Instant {
-        self.next_at
+    /// It has answered, whatever the question was.
+    pub(super) fn heard(&mut self, now: Instant) {
+        self.heard_at = now;
+    }
+
+    /// Whether it has to be asked if it is there at all: one that is given its rest is not to be gone unnoticed.
+    pub(super) fn wants_a_word(&self, now: Instant) -> bool {
+        now >= self.heard_at + ASKED_EVERY
+    }
+
+    pub(super) fn wake_at(&self) -> Instant {
+        self.next_at.min(self.heard_at + ASKED_EVERY)
     }
 }
 
@@ -129,7 +142,20 @@ mod tests {
         let start = Instant::now();
         let mut pace = Pace::new(start);
         pace.asked(start, start + secs(2));
-        assert_eq!(pace.next_at(), start + secs(4));
+        assert_eq!(pace.next_at, start + secs(4));
+    }
+
+    #[test]
+    fn a_host_at_rest_is_still_asked_whether_it_is_there() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let answered = start + secs(8);
+        pace.heard(answered);
+        pace.asked(start, answered);
+        assert_eq!(pace.wake_at(), answered + ASKED_EVERY, "it rests for longer");
+        assert!(!pace.is_due(pace.wake_at()) && pace.wants_a_word(pace.wake_at()));
+        pace.heard(pace.wake_at());
+        assert!(!pace.wants_a_word(pace.wake_at() - secs(1)));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use agtmux_tmux::platform::{self, PaneProcesses, Process, ProcessTable, Snapshot
 use agtmux_tmux::{TmuxServer, platform::strike};
 use tokio::sync::Notify;
 
+use crate::patience::PROGRAM;
+
 /// Everything that an action needs of the place where it is done.
 pub(crate) struct Reach {
     pub(crate) tmux: TmuxServer,
@@ -154,6 +156,8 @@ impl BareHosts {
     pub(in crate::observe) fn reach(&self, key: &ServerKey, patience: Duration) -> Option<Reach> {
         let host = lock(&self.hosts).get(&key.target).filter(|host| !host.shell.has_ended()).cloned()?;
         let socket = lock(&host.servers).get(&key.server).map(|(socket, _)| socket.clone())?;
+        // Whatever the settings say: a question that nobody answers is how such a host is known to be gone.
+        let patience = patience.min(PROGRAM);
         let processes = Processes::There { shell: host.shell.clone(), patience };
         Some(Reach { tmux: host.shell.tmux(socket, patience), processes })
     }

@@ -21,11 +21,10 @@ use super::reach::Watched;
 use super::server::Server;
 use crate::observe::screens::Look;
 use crate::observe::{Discovery, Senses, convert};
+use crate::patience::PROGRAM;
 
 /// Looks at what the last look brought about, one after the other, before the host gets its rest.
 const IN_A_ROW: usize = 4;
-/// A server on another host gets this long at least.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// One that hangs is asked this often, and gets this long.
 const REST: Duration = Duration::from_secs(5);
 const PROBE: Duration = Duration::from_secs(1);
@@ -60,7 +59,6 @@ struct Host<'a> {
     pace: Pace,
     census: Census,
     registry: Arc<Registry>,
-    timeout: Duration,
     /// What was known of it before has been compared with what is there.
     compared: bool,
     /// Servers whose processes live and that are not found.
@@ -81,7 +79,6 @@ impl<'a> Host<'a> {
             pace: Pace::new(Instant::now()),
             census: Census::new(),
             registry: senses.roster.now(),
-            timeout: senses.config.tmux.command_timeout.0.max(PATIENCE),
             compared: false,
             astray: Vec::new(),
             cut: None,
@@ -105,7 +102,7 @@ impl<'a> Host<'a> {
 
     fn wake_at(&self) -> Instant {
         let looks = self.servers.values().filter_map(Server::wake_at);
-        looks.chain(self.census.urgent_at()).fold(self.pace.next_at(), Instant::min)
+        looks.chain(self.census.urgent_at()).fold(self.pace.wake_at(), Instant::min)
     }
 
     /// Whatever is due, and what that makes due at once.
@@ -127,11 +124,16 @@ impl<'a> Host<'a> {
                 break;
             }
             let began = self.senses.clock.now();
-            let swept = self.watched.host.shell.sweep(&sweep, self.timeout).await?;
+            let swept = self.watched.host.shell.sweep(&sweep, PROGRAM).await?;
+            self.pace.heard(Instant::now());
             self.take_in(swept, looks, began).await?;
             if lists {
                 self.pace.asked(now, Instant::now());
             }
+        }
+        if self.pace.wants_a_word(Instant::now()) {
+            self.watched.host.shell.ping(PROGRAM).await?;
+            self.pace.heard(Instant::now());
         }
         Ok(())
     }
@@ -150,6 +152,7 @@ impl<'a> Host<'a> {
         let sweep = Sweep { servers: vec![socket], ..Sweep::default() };
         let began = self.senses.clock.now();
         let swept = self.watched.host.shell.sweep(&sweep, PROBE).await?;
+        self.pace.heard(Instant::now());
         self.take_in(swept, Vec::new(), began).await
     }
 
@@ -221,7 +224,7 @@ impl<'a> Host<'a> {
         let Some(server) = cut else { return };
         self.cut = Some(server.clone());
         let message = format!("there are more than {MOST_SOCKETS} sockets: this one and those after it are not asked");
-        let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingFailed);
+        let (generation, code) = (Generation { pid: 0, start_time: 0 }, OutageCode::ListingCut);
         self.senses.engine.observe(Observation::ServerOutage { server, generation, code, message }).await;
     }
 
@@ -239,7 +242,7 @@ impl<'a> Host<'a> {
         if !has_room {
             let message = format!("this host has more than {MOST_PANES} panes; those of this server are not taken in");
             server.generation.get_or_insert(generation);
-            return self.outage(&socket, OutageCode::ListingFailed, message).await;
+            return self.outage(&socket, OutageCode::ListingCut, message).await;
         }
         let news = server.follow(listing, now);
         if news.disturbed {
@@ -339,7 +342,7 @@ impl<'a> Host<'a> {
     }
 
     async fn lives(&self, generation: Generation) -> Result<bool, ShellError> {
-        let snapshot = self.watched.host.shell.processes(self.timeout).await?;
+        let snapshot = self.watched.host.shell.processes(PROGRAM).await?;
         Ok(lives(&snapshot, generation))
     }
 
@@ -372,7 +375,7 @@ impl<'a> Host<'a> {
         if self.astray.is_empty() {
             return Ok(());
         }
-        let snapshot = self.watched.host.shell.processes(self.timeout).await?;
+        let snapshot = self.watched.host.shell.processes(PROGRAM).await?;
         self.forget_the_gone(&snapshot).await;
         let dir = text::from_bytes(self.watched.host.shell.facts().socket_dir.as_os_str().as_bytes());
         for (server, generation) in self.astray.clone() {
