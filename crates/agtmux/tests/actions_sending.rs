@@ -197,6 +197,21 @@ fn what_a_terminal_would_obey_is_refused_and_line_ends_are_made_ours() {
     assert_eq!(agent.submitted(), ["one\ntwo\n\tthree \u{202e}日本語"]);
 }
 
+/// It has no hooks, so that nobody but its screen tells that it works.
+#[test]
+fn whoever_waits_after_sending_does_not_find_the_rest_from_before() {
+    let stage = Stage::new("");
+    let agent = stage.agent("work");
+    for round in 0..4 {
+        stage.show(&agent, "works", "idle");
+        let sent = assert_done(&stage.send(&agent.pane, "work"));
+        assert_eq!(sent["verified"], "confirmed", "{sent}");
+        let rests = agtmux(&stage.world, &["wait", &agent.pane, "--for", "idle,completed", "--timeout", "0s"]);
+        assert_eq!(rests.code, Some(1), "round {round}: {rests:?}");
+        stage.becomes(&agent, "running");
+    }
+}
+
 #[test]
 fn what_is_too_much_or_does_not_fit_is_said_before_anything_is_asked() {
     let stage = Stage::new("");

@@ -96,3 +96,20 @@ fn refused(why: Refused) -> ApiError {
     };
     ApiError::new(code, format!("nothing was typed: {why}")).with_hint(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_is_not_denied_and_the_next_command_names_whom() {
+        let before = Failure::precondition("it asks something else now; nothing was typed", "look");
+        let told = before.after_all().told("%12");
+        assert_eq!(told.message, "something was typed before this: it asks something else now");
+        assert_eq!(told.hint.as_deref(), Some("agtmux view-output %12   (shows what came of it)"));
+        assert!(told.done_something);
+        let refused = Failure::refused(refused(Refused::Dead)).told("my work");
+        assert_eq!(refused.message, "nothing was typed: the pane's program has ended");
+        assert_eq!(refused.hint.as_deref(), Some("agtmux resume 'my work'   (starts its agent again)"));
+    }
+}

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_core::refs::Ref;
 use agtmux_core::state::State;
 use agtmux_tmux::platform::{PaneProcesses, Process};
 use agtmux_tmux::{PaneGuard, Refused, TmuxServer, TypeError, Typing};
@@ -15,6 +16,8 @@ use crate::observe::{self, Processes, Reach, Untold};
 
 /// A host whose line broke is waited for so long by those who only look.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
+/// How long the engine takes at the most to hear of what is on the screen.
+const KNOWN_WITHIN: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Where an action is done. Whatever is typed goes through its guard.
@@ -120,6 +123,22 @@ impl Scene<'_> {
             }
             done => Ok(done?),
         }
+    }
+
+    /// The fingerprint of the dialog that the engine knows of, as soon as it and the state are as wanted. Whoever is told of what was
+    /// done goes on from what everybody knows.
+    pub(super) async fn heard(&self, wanted: impl Fn(State, Option<&String>) -> bool) -> Option<Option<String>> {
+        let runtime = self.located.living.as_ref().map(|living| living.runtime.id.clone())?;
+        let deadline = Instant::now() + KNOWN_WITHIN;
+        while Instant::now() < deadline {
+            let living = self.actions.0.engine.locate(Ref::Runtime(runtime.clone())).await.ok()?.living?;
+            let dialog = living.dialog.map(|dialog| dialog.fingerprint);
+            if wanted(living.record.state, dialog.as_ref()) {
+                return Some(dialog);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        None
     }
 
     /// The way there, once its host is back after the line broke. Only for what changes nothing.

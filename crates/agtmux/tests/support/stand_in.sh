@@ -48,7 +48,7 @@ while dd bs=65536 count=1 of="$dir/chunk" 2>/dev/null && [ -s "$dir/chunk" ]; do
     cat "$dir/chunk" >>"$dir/read"
     last=$(tail -c 1 "$dir/chunk")
     case $scene:$last in
-    asks:[1-9]) echo running >"$dir/scene" ;;
+    asks:[1-9] | works:"$cr") echo running >"$dir/scene" ;;
     esac
     case $last in
     "$cr") [ "$scene" = stuck ] || box='' ;;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use agtmux_api::wire::{Verified, VerifiedBy};
-use agtmux_core::refs::Ref;
 use agtmux_core::state::State;
 use tokio::time::{Instant, sleep};
 
@@ -14,9 +13,6 @@ use super::open::Open;
 /// How long an agent takes at the most to close what was answered.
 const CLOSED_WITHIN: Duration = Duration::from_secs(6);
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-
-/// How long the engine takes at the most to hear of what is on the screen.
-const KNOWN_WITHIN: Duration = Duration::from_millis(1500);
 
 /// How a dialog ended.
 #[derive(Debug)]
@@ -70,30 +66,16 @@ pub(super) async fn known(scene: &Scene<'_>, open: &Open, closing: &Closing) {
         return;
     }
     let (before, next) = (&open.dialog.fingerprint, closing.next.as_ref().map(|next| &next.dialog.fingerprint));
-    heard(scene, |state, dialog| match (next, dialog) {
-        (Some(next), dialog) => dialog == Some(next),
-        (None, Some(dialog)) => dialog != before,
-        (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
-    })
-    .await;
+    scene
+        .heard(|state, dialog| match (next, dialog) {
+            (Some(next), dialog) => dialog == Some(next),
+            (None, Some(dialog)) => dialog != before,
+            (None, None) => !matches!(state, State::WaitingApproval | State::WaitingInput),
+        })
+        .await;
 }
 
 /// The dialog that the engine knows of, once it does.
 pub(super) async fn becomes_known(scene: &Scene<'_>) -> Option<String> {
-    heard(scene, |_, dialog| dialog.is_some()).await.flatten()
-}
-
-/// The fingerprint of the dialog that the engine knows of, as soon as it and the state are as wanted.
-async fn heard(scene: &Scene<'_>, wanted: impl Fn(State, Option<&String>) -> bool) -> Option<Option<String>> {
-    let runtime = scene.located.living.as_ref().map(|living| living.runtime.id.clone())?;
-    let deadline = Instant::now() + KNOWN_WITHIN;
-    while Instant::now() < deadline {
-        let living = scene.actions.0.engine.locate(Ref::Runtime(runtime.clone())).await.ok()?.living?;
-        let dialog = living.dialog.map(|dialog| dialog.fingerprint);
-        if wanted(living.record.state, dialog.as_ref()) {
-            return Some(dialog);
-        }
-        sleep(LOOK_EVERY).await;
-    }
-    None
+    scene.heard(|_, dialog| dialog.is_some()).await.flatten()
 }

@@ -187,7 +187,10 @@ impl<'a> Sender<'a> {
         let event_ids = witness.event_ids().to_vec();
         let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
         let why = match finding {
-            Finding::Taken(by) => return Ok(report(Verified::Confirmed, by)),
+            Finding::Taken(by) => {
+                witness.known().await;
+                return Ok(report(Verified::Confirmed, by));
+            }
             Finding::Unclear(by) => return Ok(report(Verified::Inconclusive, by)),
             Finding::Kept => format!("the text stands in the input box and was not taken after {attempts} times Enter"),
             Finding::Answered => "it answered, and left the text in its input box".to_owned(),

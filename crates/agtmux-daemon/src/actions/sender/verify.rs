@@ -84,6 +84,19 @@ impl<'a> Witness<'a> {
         ) {}
     }
 
+    /// Returns when everybody else knows that it works, if that is seen: whoever waits for its rest now would find it at the rest
+    /// from before. An agent's own word is heard by everybody at once.
+    pub(super) async fn known(&self) {
+        let scene = self.sender.scene;
+        let Some(agent_type) = self.sender.boxed().filter(|_| self.event_ids.is_empty()) else { return };
+        let Some(before) = scene.state() else { return };
+        let registry = scene.actions.0.discovery.registry();
+        let look = scene.look().await;
+        if self.rested() && look.is_ok_and(|look| is_busy(&look.reading(&registry, &agent_type))) {
+            scene.heard(|state, _| state != before).await;
+        }
+    }
+
     /// After an Enter.
     pub(super) async fn watch(&mut self, standing: &Standing) -> Result<Finding, Failure> {
         match self.sender.boxed() {
