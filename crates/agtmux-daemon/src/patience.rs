@@ -25,6 +25,8 @@ const PROMISE: Duration = Duration::from_secs(10);
 
 /// A host with agtmux beats every three seconds. One that misses two beats, and a second more, is not there.
 pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(7);
+/// One that takes nothing of what is written to it for so long is stuck, whatever it says.
+pub(crate) const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// For ssh to end and to have said why, once its output has ended.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -65,6 +67,7 @@ mod tests {
         }
         // One beat that is lost, or late, is no silence.
         assert!(SILENT_AFTER > 2 * BEAT, "a beat may be late");
+        assert!(STUCK_AFTER < SILENT_AFTER, "it is in none of the sums");
         assert!(hello_within(TargetHealth::Down) > hello_within(TargetHealth::Ok));
     }
 }

@@ -188,16 +188,34 @@ fn a_host_that_does_not_answer_is_given_up_and_not_waited_for() {
     });
 }
 
+/// A shell that answers nothing any more.
+async fn stopped_shell(world: &World) -> HostShell {
+    let id_file = world.home().join("id");
+    let script = format!("echo $$ >{}; exec sh", id_file.display());
+    let shell = shell_of(world, "sh", &["-c", &script]).await.expect("a shell");
+    shell.ping(PATIENT).await.expect("it is there");
+    let id: u32 = fs::read_to_string(&id_file).expect("written").trim().parse().expect("a pid");
+    process::signal(id, Signal::STOP);
+    shell
+}
+
+/// It is not its tmux that does not answer: nobody knows what that did.
+#[test]
+fn no_word_of_a_host_is_no_word_about_its_tmux() {
+    in_world(async |world| {
+        let server = world.tmux("default");
+        server.new_session("work", "cat");
+        let shell = stopped_shell(world).await;
+        let listed = shell.tmux(server.socket(), Duration::from_millis(100)).list().await;
+        assert!(matches!(listed, Err(TmuxError::Unreachable(_))), "{listed:?}");
+    });
+}
+
 /// However much it was asked: what is asked of twenty servers may take long, but not without a word.
 #[test]
 fn a_host_that_falls_silent_is_given_up_as_soon_as_one_program_should_have_answered() {
     in_world(async |world| {
-        let id_file = world.home().join("id");
-        let script = format!("echo $$ >{}; exec sh", id_file.display());
-        let shell = shell_of(world, "sh", &["-c", &script]).await.expect("a shell");
-        shell.ping(PATIENT).await.expect("it is there");
-        let id: u32 = fs::read_to_string(&id_file).expect("written").trim().parse().expect("a pid");
-        process::signal(id, Signal::STOP);
+        let shell = stopped_shell(world).await;
         let servers = (0..20).map(|n| world.dir().join(format!("no{n}"))).collect();
         let (sweep, began) = (Sweep { servers, ..Sweep::default() }, Instant::now());
         let seen = shell.sweep(&sweep, Duration::from_millis(500)).await;

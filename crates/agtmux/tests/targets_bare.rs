@@ -257,6 +257,12 @@ fn a_shell_that_hangs_is_noticed_and_replaced() {
     net.stage.becomes(&agent, "idle");
     net.stage.show(&agent, "running", "running");
     process::signal(shell, Signal::CONT);
+    // What is meant for an agent there is refused then, and not because its tmux would not answer.
+    host.freeze();
+    assert_refused(&net.stage.send(&agent.runtime, "nobody hears this"), "E_TARGET_UNREACHABLE");
+    host.thaw();
+    net.stage.becomes(&agent, "running");
+    agent.assert_untouched();
 }
 
 #[test]

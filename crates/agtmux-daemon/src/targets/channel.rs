@@ -20,15 +20,13 @@ use super::end::{End, judge};
 use super::lines::Lines;
 use super::link::Asked;
 use crate::clock::Clock;
-use crate::patience::{LAST_WORDS, SILENT_AFTER};
+use crate::patience::{LAST_WORDS, SILENT_AFTER, STUCK_AFTER};
 
 /// Runs agtmux where login shells, and those that read no settings, would find it. One word to every shell: it has no
 /// quotes but those around it.
 const COLLECT: &str = "exec sh -c 'PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin\" \
                        exec agtmux collect --stdio'";
 
-/// A host that takes nothing of what is written to it for so long is stuck.
-const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// With so much still to be written no more is taken on.
 const MOST_UNWRITTEN: usize = 1 << 20;
 /// What a slow link carries in a second.
@@ -139,6 +137,8 @@ impl Channel {
         let line = loop {
             let (silent_at, stuck_at) = (self.silent_at(), self.stuck_at());
             tokio::select! {
+                // What has come while we were busy is no silence, however late it is read.
+                biased;
                 line = self.lines.next() => match line {
                     Ok(Some(line)) => break line,
                     Ok(None) => return Err(self.ended().await),

@@ -102,6 +102,8 @@ impl Channel {
             tokio::try_join!(write, read_out, read_err).map(|_| ())
         };
         let told = tokio::select! {
+            // What has come while we were busy is no silence.
+            biased;
             told = tokio::time::timeout(asked.within, talk) => told.map_err(|_| asked.within),
             () = silence(seen, asked.silence) => Err(asked.silence),
         };
