@@ -146,13 +146,18 @@ fn a_number_that_passed_on_while_disarmed_is_not_watched() {
 
 #[test]
 fn a_terminal_that_went_while_disarmed_is_gone() {
-    let (mut bench, pty) = (Bench::new(), Pty::open());
-    bench.watch(A, &pty);
-    pty.write();
-    assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
-    drop(pty);
-    assert_eq!(bench.after(REARM), [Signal::TerminalGone(A)]);
-    assert_eq!(bench.terminals.next_due(), None);
+    let once = || {
+        let (mut bench, pty) = (Bench::new(), Pty::open());
+        bench.watch(A, &pty);
+        pty.write();
+        assert_eq!(bench.handle_events(), [Signal::Wrote(A)]);
+        drop(pty);
+        let told = bench.after(REARM);
+        assert_eq!(told.first(), Some(&Signal::TerminalGone(A)), "{told:?}");
+        told.len() == 1 && bench.terminals.next_due().is_none()
+    };
+    // Somebody else on this machine may get its number at once, and is heard under it then.
+    assert!((0..20).any(|_| once()), "it was never over with that");
 }
 
 #[test]
