@@ -35,6 +35,8 @@ fn a_pane_that_was_respawned_is_another_one() {
     let seen = stage.snapshot(&old.runtime);
     let dir = stage.fresh_dir();
     stage.server.run(&["respawn-pane", "-k", "-t", &old.pane, &stage.agent_command(&dir)]);
+    let listed = || stage.item(&old).map(|item| format!("runtime:{}", item["runtime_id"].as_str().unwrap_or_default()));
+    wait_until("the old one to be gone", SOON, || listed().as_ref() != Some(&old.runtime));
     let new = stage.settled(&stage.server, old.pane.clone(), dir);
     assert_ne!(old.runtime, new.runtime);
     for answer in all_on(&stage, &seen, &new.pane, &json!({})) {
