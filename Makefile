@@ -56,6 +56,6 @@ soak: ## run the tests in their long forms, for hours
 	@scripts/ensure-tools tmux sshd shells cc cargo fuzzer
 	AGTMUX_SOAK=1 scripts/test --release
 
-conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest
+conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest, AGENTS=claude@VERSION that one
 	@scripts/ensure-tools tmux cc cargo
 	scripts/conformance $(if $(filter latest,$(AGENTS)),--latest,$(if $(AGENTS),--agents $(AGENTS),))

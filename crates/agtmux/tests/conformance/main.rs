@@ -200,6 +200,7 @@ mod conformance_respond {
 fn everything() {
     let options = Options::from_environment();
     let (tried, outcomes) = run::everything(&options);
+    assert!(!outcomes.is_empty(), "there is no such agent, scene or mode: {options:?}");
     let text = report::text(&tried, &outcomes);
     println!("{text}");
     if let Some(document) = &options.document {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::agents::{self, Agent, Launch, Reply};
 use super::drive::Driver;
-use super::options::Size;
+use super::options::{Size, Version};
 use super::room::{Plan, Room, write_tool};
 use super::run::provide;
 use super::until;
@@ -33,7 +33,7 @@ const LETTERS: [&str; 1] = ["aider"];
 /// The error says why it could not be tried.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == name).expect("a known agent");
-    let (installed, _) = provide(agent, false)?;
+    let (installed, _) = provide(agent, Version::Pinned)?;
     in_room(agent, &installed.programs, &Launch::Plain, &core);
     if std::env::var_os("AGTMUX_SOAK").is_some() {
         more::check(agent, &installed.programs);
@@ -44,7 +44,7 @@ pub(crate) fn check(name: &str) -> Result<(), String> {
 /// The same over HTTP, in the words of the tmux-bridge document, which knows Claude only.
 pub(crate) fn check_bridge() -> Result<(), String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
-    let (installed, _) = provide(agent, false)?;
+    let (installed, _) = provide(agent, Version::Pinned)?;
     in_room(agent, &installed.programs, &Launch::Plain, &bridge::answers);
     Ok(())
 }

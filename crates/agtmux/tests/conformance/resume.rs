@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::agents::{self, Launch};
 use super::drive::{Driver, Lost};
-use super::options::Size;
+use super::options::{Size, Version};
 use super::room::{Plan, Room};
 use super::words::Mode;
 use super::{run, scenario, until};
@@ -27,7 +27,7 @@ pub(crate) fn play(name: &str) -> Result<Result<(), String>, String> {
     let Some(agent) = agents::ALL.into_iter().find(|agent| agent.name() == name) else {
         return Ok(Err(format!("there is no agent '{name}'")));
     };
-    let (installed, _) = run::provide(agent, false)?;
+    let (installed, _) = run::provide(agent, Version::Pinned)?;
     let programs = &installed.programs;
     let (mode, size) = (Mode::Hooks, Size(120, 40));
     let room = Room::open(&Plan { agent, programs, mode, trusted: true, size, keeps: false });

@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::agents::{self, Agent};
 use super::drive::{Driver, Lost};
 use super::install::{Installed, install, newest};
-use super::options::{Options, Size};
+use super::options::{Options, Size, Version};
 use super::outcome::{Outcome, Verdict};
 use super::record::Recorder;
 use super::room::{Plan, Room};
@@ -40,7 +40,8 @@ struct Task {
 pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
     let (mut tried, mut tasks, mut outcomes) = (Vec::new(), VecDeque::new(), Vec::new());
     let is_wanted = |list: &[String], name: &str| list.is_empty() || list.iter().any(|word| word == name);
-    for agent in agents::ALL.into_iter().filter(|agent| is_wanted(&options.agents, agent.name())) {
+    for agent in agents::ALL {
+        let Some(version) = options.wants(agent.name()) else { continue };
         let wanted = scenario::all().into_iter().filter(|scenario| is_wanted(&options.scenarios, scenario.name));
         let wanted: Vec<Scenario> = wanted.filter(|scenario| scenario.is_for(agent)).collect();
         let modes = agent.modes();
@@ -49,7 +50,7 @@ pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
             .iter()
             .filter(|mode| modes.contains(mode))
             .flat_map(|mode| wanted.iter().map(|scenario| (*mode, scenario.clone())));
-        match provide(agent, options.latest) {
+        match provide(agent, version) {
             Ok((installed, note)) => {
                 let note = if modes.contains(&Mode::Hooks) { note } else { note + ", which has no hooks" };
                 tried.push(Tried { name: agent.name(), version: installed.version.clone(), note, modes });
@@ -75,15 +76,20 @@ pub(crate) fn everything(options: &Options) -> (Vec<Tried>, Vec<Outcome>) {
     (tried, outcomes)
 }
 
-pub(crate) fn provide(agent: &dyn Agent, latest: bool) -> Result<(Installed, String), String> {
+pub(crate) fn provide(agent: &dyn Agent, wanted: Version<'_>) -> Result<(Installed, String), String> {
     let (package, pinned) = agent.package();
     let registry = agent.registry();
-    let version = if latest { newest(registry, package)? } else { pinned.to_owned() };
+    let version = match wanted {
+        Version::Pinned => pinned.to_owned(),
+        Version::Newest => newest(registry, package)?,
+        Version::This(version) => version.to_owned(),
+    };
     let installed = install(registry, package, &version)?;
     let installed = if agent.newer_node() { installed.with_newer_node()? } else { installed };
-    let note = match (latest, version == pinned) {
-        (true, true) => " (newest, and the pinned one)".to_owned(),
-        (true, false) => format!(" (newest; pinned is {pinned})"),
+    let note = match (wanted, version == pinned) {
+        (Version::Newest, true) => " (newest, and the pinned one)".to_owned(),
+        (Version::Newest, false) => format!(" (newest; pinned is {pinned})"),
+        (Version::This(_), false) => format!(" (as asked for; pinned is {pinned})"),
         _ => String::new(),
     };
     let fetched = if installed.fetched { "fetched" } else { "was there" };
@@ -121,7 +127,7 @@ fn take(tasks: &Mutex<VecDeque<Task>>) -> Option<Task> {
 /// The core of one agent in one mode: all in one life of the agent, as far as that goes.
 pub(crate) fn core(agent: &str, mode: Mode) -> Result<Vec<Outcome>, String> {
     let agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
-    let (installed, _) = provide(agent, false)?;
+    let (installed, _) = provide(agent, Version::Pinned)?;
     let scenarios: Vec<Scenario> =
         scenario::all().into_iter().filter(|scenario| scenario.core && scenario.is_for(agent)).collect();
     let stage = Stage::new(agent, &installed, mode, Size(120, 40), None);

@@ -6,6 +6,7 @@ mod tally;
 mod texts;
 
 use super::agents::{self, Agent};
+use super::options::Version;
 use super::run::{provide, say};
 use super::words::Mode;
 use round::Round;
@@ -25,7 +26,7 @@ fn is_soak() -> bool {
 fn check(agent: &str, mode: Mode, numbers: std::ops::Range<usize>) {
     let agent: &'static dyn Agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
     let name = format!("{} {}", agent.name(), mode.word());
-    let installed = match provide(agent, false) {
+    let installed = match provide(agent, Version::Pinned) {
         Ok((installed, _)) => installed,
         Err(why) => return say(&format!("skipped {} sends to {name}: {why}", numbers.len())),
     };

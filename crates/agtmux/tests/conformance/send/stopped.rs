@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use super::round::{Round, asked, send};
 use crate::agents::{self, Launch};
 use crate::drive::Driver;
+use crate::options::Version;
 use crate::room::Room;
 use crate::run::{provide, say};
 use crate::until;
@@ -25,7 +26,7 @@ fn shows(room: &Room) -> usize {
 #[test]
 fn claude_that_is_stopped_between_text_and_enter_gets_no_enter() {
     let agent = agents::ALL[0];
-    let installed = match provide(agent, false) {
+    let installed = match provide(agent, Version::Pinned) {
         Ok((installed, _)) => installed,
         Err(why) => return say(&format!("skipped 1 send to {} that is stopped: {why}", agent.name())),
     };
