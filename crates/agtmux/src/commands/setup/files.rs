@@ -127,3 +127,33 @@ pub(super) fn clear_drafts(path: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_known_by_their_names() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let names = ["settings.json", "settings.json.agtmux-backup-20260101T000000Z", ".settings.json.agtmux-.tmp"];
+        let others = names.map(|name| dir.path().join(name));
+        others.iter().for_each(|path| fs::write(path, "").expect("written"));
+        let (_, draft) = draft_of(&others[0]).and_then(|draft| Ok(draft.keep()?)).expect("made");
+        assert!(draft.exists());
+        clear_drafts(&others[0]);
+        assert!(!draft.exists() && others.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_behind_links_too() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let real = dir.path().canonicalize().expect("it is there").join("real");
+        fs::create_dir(&real).expect("made");
+        let link = |name: &str, to: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("linked");
+        link("link", "real");
+        link("nowhere", "gone");
+        let target = |path: &str| target_of(&dir.path().join(path));
+        assert_eq!(target("link/a/b/c.json").ok(), Some(real.join("a/b/c.json")));
+        assert!(target("nowhere").is_err() && target("nowhere/a/b.json").is_err());
+    }
+}

@@ -75,7 +75,7 @@ fn there_and_back(text: &str) -> String {
     after
 }
 
-fn repeats_an_event(text: &str) -> bool {
+pub(super) fn repeats_an_event(text: &str) -> bool {
     let root = super::json::parse(text).expect("it can be read");
     let names = |root: super::json::Node| match root.member("hooks") {
         Some((_, super::json::Node::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
