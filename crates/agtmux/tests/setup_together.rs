@@ -160,6 +160,24 @@ fn what_a_killed_setup_left_is_cleared() {
     assert!(drafts.iter().all(|path| !path.exists()) && others.iter().all(|path| path.exists()));
 }
 
+#[test]
+fn directories_are_removed_although_a_setup_was_killed_between_them_and_their_file() {
+    let world = world();
+    let extension = file(&world, ".pi/agent/extensions/agtmux.ts");
+    let install = || done(&world, &["--agent", "pi", "--yes"]);
+    let kill_before_the_file = || fs::remove_file(&extension).expect("removed");
+    install();
+    kill_before_the_file();
+    install();
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!file(&world, ".pi").exists(), "the second setup knows what the first has made");
+    install();
+    kill_before_the_file();
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!file(&world, ".pi").exists(), "what an uninstall has left is finished by the next");
+    assert!(!world.state_dir().join("setup.json").exists());
+}
+
 /// The program under another path.
 fn link_to_agtmux(path: &Path) {
     let here = env!("CARGO_BIN_EXE_agtmux");

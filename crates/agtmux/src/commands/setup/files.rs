@@ -57,11 +57,15 @@ pub(super) fn replace(change: &Change) -> io::Result<Option<PathBuf>> {
         None => fs::remove_file(path)?,
     }
     if after.is_none() {
-        // One into which somebody has put something else stays, and so do those above it.
-        let made = path.ancestors().skip(1).take(change.made_dirs);
-        let _ = made.map(fs::remove_dir).find(Result::is_err);
+        remove_dirs(path, change.made_dirs);
     }
     Ok(backup)
+}
+
+/// So many of the directories above this file. One into which somebody has put something else stays, and so do those
+/// above it.
+pub(super) fn remove_dirs(path: &Path, count: usize) {
+    let _ = path.ancestors().skip(1).take(count).map(fs::remove_dir).find(Result::is_err);
 }
 
 fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {

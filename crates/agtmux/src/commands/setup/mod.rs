@@ -70,11 +70,11 @@ pub(crate) fn run(args: &SetupArgs) -> Result<Exit, CliError> {
     }
     let reports = if args.dry_run || changes == 0 {
         if !args.dry_run && paths.state_dir.is_dir() {
-            Record::lock(&paths).into_iter().for_each(|_lock| clear_drafts(&plans, &paths));
+            Record::lock(&paths).into_iter().for_each(|_lock| clear_up(&plans, aim, &mut Record::load(&paths), &paths));
         }
         plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(left_alone).collect())).collect()
     } else {
-        carry_out(&plans, args.yes, &paths, work_out)?
+        carry_out(args, &plans, aim, &paths, work_out)?
     };
     let ended = if args.json {
         output::line(show::document(&reports, &missing).to_string().as_bytes())
@@ -189,19 +189,20 @@ type Reports = Vec<(&'static Agent, Vec<(FilePlan, Done)>)>;
 
 /// While no other setup is at work. What was shown may be out of date by then, so everything is looked at again.
 fn carry_out(
+    args: &SetupArgs,
     shown: &Plans,
-    unasked: bool,
+    aim: Aim,
     paths: &Paths,
     work_out: impl Fn(&Record) -> Plans,
 ) -> Result<Reports, CliError> {
     let _lock = Record::lock(paths).map_err(|error| CliError::io("keep other setups waiting", error))?;
     let mut record = Record::load(paths);
     let mut plans = work_out(&record);
-    if !unasked {
+    if !args.yes {
         let both = plans.into_iter().zip(shown);
         plans = both.map(|((agent, now), (_, shown))| (agent, plan::agreed(shown, now))).collect();
     }
-    clear_drafts(&plans, paths);
+    clear_up(&plans, aim, &mut record, paths);
     let mut one = |file: FilePlan| match &file.outcome {
         Outcome::Change(change) => {
             let done = apply(change, &mut record, paths);
@@ -212,11 +213,20 @@ fn carry_out(
     Ok(plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(&mut one).collect())).collect())
 }
 
-/// What setups that were killed have left. Not without the lock: others write such files, too.
-fn clear_drafts(plans: &Plans, paths: &Paths) {
+/// What setups that were killed have left. Not without the lock: others may be in the middle of it.
+fn clear_up(plans: &Plans, aim: Aim, record: &mut Record, paths: &Paths) {
     files::clear_drafts(&paths.setup_record());
     let targets = plans.iter().flat_map(|(_, files)| files).filter_map(|file| files::target_of(&file.path).ok());
     targets.for_each(|target| files::clear_drafts(&target));
+    if aim == Aim::Uninstall {
+        let gone: Vec<_> = plans.iter().flat_map(|(agent, _)| record.gone(agent.name)).collect();
+        for (path, made_dirs) in &gone {
+            files::remove_dirs(path, *made_dirs);
+            record.set(path, None);
+        }
+        // What cannot be saved is tried again at the next time.
+        let _ = if gone.is_empty() { Ok(()) } else { record.save(paths) };
+    }
 }
 
 fn left_alone(file: FilePlan) -> (FilePlan, Done) {

@@ -55,8 +55,16 @@ impl Record {
     }
 
     /// The files of an agent, wherever they are.
-    pub(super) fn files_of<'r>(&'r self, agent: &'r str) -> impl Iterator<Item = (&'r Path, &'r Entry)> {
+    pub(super) fn files_of(&self, agent: &str) -> impl Iterator<Item = (&Path, &Entry)> {
         self.files.iter().filter(move |(_, entry)| entry.agent == agent).map(|(path, entry)| (path.as_path(), entry))
+    }
+
+    /// Files that are no longer there, and how many of the directories above each were made for it. Where the directory
+    /// is not there either, it may come back with all that is in it.
+    pub(super) fn gone(&self, agent: &str) -> Vec<(PathBuf, usize)> {
+        let is_gone = |path: &Path| !path.exists() && path.parent().is_some_and(Path::is_dir);
+        let gone = self.files_of(agent).filter(|(path, _)| is_gone(path));
+        gone.map(|(path, entry)| (path.to_owned(), entry.made_dirs)).collect()
     }
 
     pub(super) fn of(&self, file: &Path) -> Entry {
