@@ -15,7 +15,7 @@ use std::thread;
 use agtmux::{SOON, run, world};
 use agtmux_testkit::{World, wait_for};
 use serde_json::Value;
-use settings::{CLAUDE, GEMINI, backups, done, file, put, read};
+use settings::{CLAUDE, CODEX_CONFIG, GEMINI, backups, done, file, put, read};
 
 const AGENTS: [&str; 8] = ["claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
@@ -175,6 +175,16 @@ fn directories_are_removed_although_a_setup_was_killed_between_them_and_their_fi
     kill_before_the_file();
     done(&world, &["--uninstall", "--yes"]);
     assert!(!file(&world, ".pi").exists(), "what an uninstall has left is finished by the next");
+    // Of two files, the second was not reached.
+    done(&world, &["--agent", "codex", "--yes"]);
+    let record = world.state_dir().join("setup.json");
+    let mut noted: Value = serde_json::from_str(&read(&record)).expect("JSON");
+    noted["files"].as_object_mut().expect("files").retain(|path, _| !path.ends_with("config.toml"));
+    fs::write(&record, noted.to_string()).expect("written");
+    fs::remove_file(file(&world, CODEX_CONFIG)).expect("removed");
+    done(&world, &["--agent", "codex", "--yes"]);
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!file(&world, ".codex").exists(), "both files are in one directory");
     assert!(!world.state_dir().join("setup.json").exists());
 }
 

@@ -125,8 +125,8 @@ impl Job<'_> {
         let is_whole = matches!(content, Content::Whole(_));
         let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
         let missing_dirs = target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
-        // Where there is no file, somebody may have been killed after the directories were made.
-        let made_dirs = if holds_ours || before.is_none() { known.made_dirs.max(missing_dirs) } else { missing_dirs };
+        // Those of a setup that was killed after it had made them are there, and ours all the same.
+        let made_dirs = self.record.made_dirs(&target).max(missing_dirs);
         match self.aim {
             Aim::Uninstall if !holds_ours => Ok(None),
             Aim::Uninstall => {

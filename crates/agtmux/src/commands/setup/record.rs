@@ -67,6 +67,12 @@ impl Record {
         gone.map(|(path, entry)| (path.to_owned(), entry.made_dirs)).collect()
     }
 
+    /// How many of the directories above this file were made for it, or for one beside it.
+    pub(super) fn made_dirs(&self, file: &Path) -> usize {
+        let beside = self.files.iter().filter(|(path, _)| path.parent() == file.parent());
+        beside.map(|(_, entry)| entry.made_dirs).max().unwrap_or_default()
+    }
+
     pub(super) fn of(&self, file: &Path) -> Entry {
         self.files.get(file).cloned().unwrap_or_default()
     }
