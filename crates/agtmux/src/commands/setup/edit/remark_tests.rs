@@ -154,6 +154,15 @@ fn remarks_within_an_entry_are_put_before_it() {
 }
 
 #[test]
+fn a_remark_to_the_end_of_a_line_swallows_no_other() {
+    let entry = format!("{{\"command\": \"{}\"}}", ours().line("Stop"));
+    let text = format!("{{\"hooks\": {{\"Stop\": [1, // c\n  {entry} /* d\n e */ ,\n  2]}}}}");
+    let left = Kind::Flat.remove(&text, &Hints::default());
+    assert_eq!(meaning(&left), serde_json::json!({"hooks": {"Stop": ["1", "2"]}}), "{left}");
+    assert!(left.contains("// c\n") && left.contains("/* d\n e */"), "{left}");
+}
+
+#[test]
 fn remarks_about_notify_stay() {
     let codex = OurCommand::new("/opt/agtmux", "codex");
     for (before, from, to, expected) in [
