@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use agtmux::{SOON, run, world};
+use agtmux::{Done, SOON, run, world};
 use agtmux_testkit::{World, wait_for};
 use serde_json::Value;
 use settings::{CLAUDE, CODEX_CONFIG, GEMINI, backups, done, file, put, read};
@@ -30,25 +30,31 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
+/// Starts all of these at once, one per agent.
+fn all_at_once(world: &World, agents: &[&str], args: &[&str]) -> Vec<Done> {
+    let command = |agent: &&str| {
+        let mut command = world.agtmux();
+        command.args(["setup", "--yes", "--agent", agent]).args(args);
+        command
+    };
+    let commands: Vec<Command> = agents.iter().map(command).collect();
+    thread::scope(|scope| {
+        let all: Vec<_> = commands.into_iter().map(|mut command| scope.spawn(move || run(&mut command))).collect();
+        all.into_iter().map(|one| one.join().expect("it ends")).collect()
+    })
+}
+
 #[test]
 fn setups_at_the_same_time_know_of_each_other() {
     for _ in 0..3 {
         let world = world();
-        let start = |args: &[&str]| {
-            let mut command = world.agtmux();
-            command.arg("setup").args(args).arg("--yes").stdout(Stdio::piped()).stderr(Stdio::piped());
-            command.spawn().expect("it starts")
-        };
         // Each agent twice: the second finds the work done, or still to do.
-        let all: Vec<Child> = AGENTS.iter().chain(&AGENTS).map(|agent| start(&["--agent", agent])).collect();
-        for child in all {
-            let output = child.wait_with_output().expect("it ends");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        for done in all_at_once(&world, &[AGENTS, AGENTS].concat(), &[]) {
+            assert_eq!(done.code, Some(0), "{}", done.stderr);
         }
         assert_eq!(recorded(&world).len(), 9, "{:?}", recorded(&world));
-        let all: Vec<Child> = AGENTS.iter().map(|agent| start(&["--uninstall", "--agent", agent])).collect();
-        for child in all {
-            assert!(child.wait_with_output().expect("it ends").status.success());
+        for done in all_at_once(&world, &AGENTS, &["--uninstall"]) {
+            assert_eq!(done.code, Some(0), "{}", done.stderr);
         }
         assert_eq!(files_below(&world.home()), Vec::<PathBuf>::new(), "as it was");
         assert!(!world.state_dir().join("setup.json").exists());
@@ -84,7 +90,7 @@ impl Asked {
 
     fn agree(mut self) -> Option<i32> {
         self.child.stdin.take().expect("piped").write_all(b"y\n").expect("it reads");
-        self.child.wait().expect("it ends").code()
+        wait_for("its end", SOON, || self.child.try_wait().expect("it is ours")).code()
     }
 }
 
@@ -189,11 +195,13 @@ fn directories_are_removed_although_a_setup_was_killed_between_them_and_their_fi
 }
 
 /// The program under another path.
-fn link_to_agtmux(path: &Path) {
-    let here = env!("CARGO_BIN_EXE_agtmux");
+fn link_to_agtmux(world: &World, path: &Path) {
     fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-    // On another file system there is no such link.
-    fs::hard_link(here, path).or_else(|_| fs::copy(here, path).map(|_| ())).expect("linked or copied");
+    // On another file system there is no such link. Not copied by this process: another thread's new process could
+    // still hold the copy open for writing, and then it cannot be executed.
+    let line = "ln \"$0\" \"$1\" || cp \"$0\" \"$1\"";
+    let linked = run(world.command("sh").args(["-c", line, env!("CARGO_BIN_EXE_agtmux")]).arg(path));
+    assert_eq!(linked.code, Some(0), "{}", linked.stderr);
 }
 
 #[test]
@@ -202,7 +210,7 @@ fn an_agtmux_of_another_name_says_so_and_writes_nothing() {
     put(&world, CLAUDE, "{}");
     fs::create_dir_all(file(&world, ".pi/agent")).expect("made");
     let other = world.dir().join("dev/agtmux-dev");
-    link_to_agtmux(&other);
+    link_to_agtmux(&world, &other);
     let told = run(world.command(&other).args(["setup", "--yes"]));
     assert_eq!(told.code, Some(1));
     assert!(told.stderr.contains("agtmux-dev', and setup knows its own hooks by the name 'agtmux'"), "{}", told.stderr);
@@ -222,8 +230,8 @@ fn an_agtmux_that_was_replaced_while_it_runs_names_its_place() {
     put(&world, CLAUDE, "{}");
     let program = world.dir().join("dev/agtmux");
     let deleted_then = |then: &str| {
-        link_to_agtmux(&program);
-        link_to_agtmux(&world.dir().join("dev/new"));
+        link_to_agtmux(&world, &program);
+        link_to_agtmux(&world, &world.dir().join("dev/new"));
         let line = format!(
             "cd '{}' && exec 9<agtmux && rm agtmux && {then} && exec /proc/$$/fd/9 setup --yes",
             program.parent().expect("a directory").display()

@@ -68,11 +68,11 @@ pub(crate) fn run(args: &SetupArgs) -> Result<Exit, CliError> {
             return Ok(Exit::Failed);
         }
     }
-    let reports = if args.dry_run || changes == 0 {
-        if !args.dry_run && paths.state_dir.is_dir() {
-            Record::lock(&paths).into_iter().for_each(|_lock| clear_up(&plans, aim, &mut Record::load(&paths), &paths));
-        }
-        plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(left_alone).collect())).collect()
+    let reports = if args.dry_run {
+        plans.into_iter().map(left_alone).collect()
+    } else if changes == 0 {
+        clear_up_alone(&plans, aim, &paths);
+        plans.into_iter().map(left_alone).collect()
     } else {
         carry_out(args, &plans, aim, &paths, work_out)?
     };
@@ -208,7 +208,7 @@ fn carry_out(
             let done = apply(change, &mut record, paths);
             (file, done)
         }
-        _ => left_alone(file),
+        _ => untouched(file),
     };
     Ok(plans.into_iter().map(|(agent, files)| (agent, files.into_iter().map(&mut one).collect())).collect())
 }
@@ -229,7 +229,20 @@ fn clear_up(plans: &Plans, aim: Aim, record: &mut Record, paths: &Paths) {
     }
 }
 
-fn left_alone(file: FilePlan) -> (FilePlan, Done) {
+/// The same where there is nothing else to do. What cannot be cleared does no harm.
+fn clear_up_alone(plans: &Plans, aim: Aim, paths: &Paths) {
+    if paths.state_dir.is_dir()
+        && let Ok(_lock) = Record::lock(paths)
+    {
+        clear_up(plans, aim, &mut Record::load(paths), paths);
+    }
+}
+
+fn left_alone((agent, files): (&'static Agent, Vec<FilePlan>)) -> (&'static Agent, Vec<(FilePlan, Done)>) {
+    (agent, files.into_iter().map(untouched).collect())
+}
+
+fn untouched(file: FilePlan) -> (FilePlan, Done) {
     let error = if let Outcome::Refused(why) = &file.outcome { Some(why.clone()) } else { None };
     (file, Done { error, ..Done::default() })
 }
