@@ -4,8 +4,9 @@
 mod agtmux;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -178,6 +179,33 @@ fn whatever_happens_the_agent_is_left_in_peace() {
     }
     let dir = fs::metadata(world.state_dir().join("spool")).expect("there");
     assert_eq!(dir.permissions().mode() & 0o777, 0o700);
+}
+
+/// Takes one request whole, and answers with this status.
+fn answer_once(listener: &UnixListener, status: u16) {
+    let (mut stream, _) = listener.accept().expect("a caller");
+    let mut request = BufReader::new(stream.try_clone().expect("cloned"));
+    let head: Vec<String> =
+        request.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+    let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).expect("a length");
+    request.take(length).read_to_end(&mut Vec::new()).expect("a body");
+    // Whoever has read enough is gone before the end of it.
+    let _ = stream.write_all(format!("HTTP/1.1 {status} Told\r\ncontent-length: 0\r\n\r\n").as_bytes());
+}
+
+#[test]
+fn an_event_is_kept_when_the_daemon_answers_with_a_fault_of_its_own() {
+    let world = world();
+    fs::create_dir_all(world.socket().parent().expect("a directory")).expect("made");
+    let listener = UnixListener::bind(world.socket()).expect("bound");
+    for status in [500, 503, 504] {
+        thread::scope(|scope| {
+            scope.spawn(|| answer_once(&listener, status));
+            quiet(&mut hook(&world, &["claude", &format!("Event{status}")]), b"{}", false);
+        });
+    }
+    let told: Vec<Value> = kept(&world, 3).iter().map(|path| read(path)["event_type"].clone()).collect();
+    assert_eq!(told, ["Event500", "Event503", "Event504"]);
 }
 
 #[test]
