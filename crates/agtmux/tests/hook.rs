@@ -33,9 +33,14 @@ fn world_with_agent() -> (World, TmuxServer) {
 
 /// Has the agent in the pane call a hook with this on stdin.
 fn hooked(world: &World, server: &TmuxServer, event: &str, payload: &Value) {
+    hooked_by(world, server, "", event, payload);
+}
+
+/// By way of this command.
+fn hooked_by(world: &World, server: &TmuxServer, by: &str, event: &str, payload: &Value) {
     let file = world.home().join(format!("{event}.json"));
     fs::write(&file, payload.to_string()).expect("the world is writable");
-    let line = format!("{} hook claude {event} < {}", env!("CARGO_BIN_EXE_agtmux"), file.display());
+    let line = format!("{by} {} hook claude {event} < {}", env!("CARGO_BIN_EXE_agtmux"), file.display());
     server.run(&["send-keys", "-t", "%0", "-l", &line]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
 }
@@ -145,6 +150,37 @@ fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
     assert!(pids.contains(&json!(server.pid())), "up to the top: {pids:?}");
     assert!(!event.to_string().contains("do-not-tell") && !event.to_string().contains("AGTMUX_WORLD"), "{event}");
     assert_eq!(spooled(&world), Vec::<PathBuf>::new(), "it was delivered at once");
+}
+
+/// As where the environment was cleaned, or in a server that was started outside of tmux.
+#[test]
+fn a_hook_that_knows_no_pane_is_found_by_its_process() {
+    let (world, server) = world_with_agent();
+    let other = server.new_session("other", &world.stand_in("claude"));
+    start(&world);
+    let payload = json!({"session_id": "s1", "background_tasks": []});
+    hooked_by(&world, &server, "env -u TMUX -u TMUX_PANE", "Stop", &payload);
+    let state = |pane: &str| {
+        let listed = agtmux(&world, &["list", "panes", "--json"]).json();
+        agtmux::items(&listed).iter().find(|item| item["identity"]["pane_id"] == pane).map(|item| item["state"].clone())
+    };
+    wait_for("the end of the turn", SOON, || {
+        if state("%0") == Some(json!("completed")) {
+            Ok(())
+        } else {
+            Err(format!("{:?} {:?}", state("%0"), rows(&world)))
+        }
+    });
+    assert!(state(&other).is_some_and(|state| state != "completed"), "the other one has said nothing");
+    let row = rows(&world).into_iter().find(|row| row.event_type == "Stop").expect("it is stored");
+    assert_eq!((&row.event["pane"], &row.event["socket"]), (&Value::Null, &Value::Null));
+    // The one who calls is below no agent.
+    let stranger = payload.to_string();
+    quiet(hook(&world, &["claude", "SubagentStop"]).env_remove("TMUX_PANE"), stranger.as_bytes(), false);
+    let row = wait_for("the stranger's event", SOON, || {
+        rows(&world).into_iter().find(|row| row.event_type == "SubagentStop").ok_or(rows(&world))
+    });
+    assert!(!row.bound, "also if it names a session that is known: {row:?}");
 }
 
 #[test]

@@ -235,12 +235,14 @@ impl Engine {
     }
 
     /// Whose event it is when one process speaks for several agents: the one whose session it names, else the only one in
-    /// its directory that has not told its session yet.
+    /// its directory that has not told its session yet. Where nothing but the session is told, that has to do for all.
     pub(super) fn bind_shared(&self, from: &Whereabouts) -> Result<RuntimeId, Unbound> {
         let (Some(agent_type), Some(session)) = (&from.agent_type, &from.session) else {
             return Err(Unbound::NoCandidate);
         };
-        if !self.registry.shares_process(agent_type.as_str()) {
+        let is_shared = self.registry.shares_process(agent_type.as_str());
+        let nothing_else = from.pane.is_none() && from.pids.is_empty();
+        if !is_shared && !nothing_else {
             return Err(Unbound::NoCandidate);
         }
         // It comes from below an agent that lives in a pane, and is not its own: it is nobody's whom we know.
@@ -263,7 +265,7 @@ impl Engine {
         };
         let unnamed = candidates.iter().filter(|(id, pane)| session_of(id).is_none() && here(pane)).map(|(id, _)| *id);
         let named: Vec<&RuntimeId> = named.collect();
-        let found = if named.is_empty() { unnamed.collect() } else { named };
+        let found = if named.is_empty() && is_shared { unnamed.collect() } else { named };
         match found.as_slice() {
             [] => Err(Unbound::NoCandidate),
             [only] => Ok((*only).clone()),
