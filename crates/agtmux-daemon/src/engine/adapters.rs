@@ -245,12 +245,8 @@ impl Engine {
         if !is_shared && !nothing_else {
             return Err(Unbound::NoCandidate);
         }
-        // It comes from below an agent that lives in a pane, and is not its own: it is nobody's whom we know.
-        let lives = |pane: &PaneKey| {
-            let runtime = self.fleet.pane(pane).and_then(|pane| pane.runtime.as_ref());
-            runtime.is_some_and(|runtime| from.pids.contains(&runtime.process.pid))
-        };
-        if self.homes.values().any(lives) {
+        // It is not its own: it is nobody's whom we know.
+        if self.comes_from_below_an_agent(from) {
             return Err(Unbound::NoCandidate);
         }
         let session_of = |id: &RuntimeId| self.memories.0.get(id).and_then(|memory| memory.session.as_ref());
@@ -271,6 +267,13 @@ impl Engine {
             [only] => Ok((*only).clone()),
             _ => Err(Unbound::Ambiguous),
         }
+    }
+
+    fn comes_from_below_an_agent(&self, from: &Whereabouts) -> bool {
+        self.homes.values().any(|pane| {
+            let runtime = self.fleet.pane(pane).and_then(|pane| pane.runtime.as_ref());
+            runtime.is_some_and(|runtime| from.pids.contains(&runtime.process.pid))
+        })
     }
 
     /// The runtime in a pane, if it is still that process.

@@ -1,7 +1,7 @@
 //! A child that shares our process group and terminal, and a parent that nobody notices.
 //!
-//! Signals are blocked here, never ignored or handled: the child begins with the mask that we began with, and what we do
-//! to ourselves (stop, die) has its usual effect as soon as the signal is let through.
+//! Signals are blocked here, never ignored, and no handler of ours ever runs: the child begins with the mask that we began
+//! with, and what we do to ourselves (stop, die) has its usual effect as soon as the signal is let through.
 
 use std::cell::Cell;
 use std::ffi::OsString;
