@@ -235,7 +235,8 @@ impl Engine {
     }
 
     /// Whose event it is when one process speaks for several agents: the one whose session it names, else the only one in
-    /// its directory that has not told its session yet. Where nothing but the session is told, that has to do for all.
+    /// its directory that has not told its session yet. Where nothing but the session is told, that has to do for all. What
+    /// knows no pane may come from an agent outside of tmux that works in the same directory, so that is no proof then.
     pub(super) fn bind_shared(&self, from: &Whereabouts) -> Result<RuntimeId, Unbound> {
         let (Some(agent_type), Some(session)) = (&from.agent_type, &from.session) else {
             return Err(Unbound::NoCandidate);
@@ -261,7 +262,8 @@ impl Engine {
         };
         let unnamed = candidates.iter().filter(|(id, pane)| session_of(id).is_none() && here(pane)).map(|(id, _)| *id);
         let named: Vec<&RuntimeId> = named.collect();
-        let found = if named.is_empty() && is_shared { unnamed.collect() } else { named };
+        let directory_counts = is_shared && from.pane.is_some();
+        let found = if named.is_empty() && directory_counts { unnamed.collect() } else { named };
         match found.as_slice() {
             [] => Err(Unbound::NoCandidate),
             [only] => Ok((*only).clone()),
