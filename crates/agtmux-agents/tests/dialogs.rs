@@ -190,6 +190,25 @@ fn a_list_that_is_scrolled_keeps_its_numbers() {
 }
 
 #[test]
+fn a_question_that_is_higher_than_the_pane_is_one() {
+    let many = "Which shapes?\n\n❯ 1. [ ] Round\n  The round one\n  2. [ ] Square\n  The square one\n↓ 3. [ ] Oval\n  The oval one\n     \
+                Submit\n────────────────────\n  5. Chat about this\n\nEnter to select · ↑/↓ to navigate · Esc to cancel\n";
+    assert_eq!(labels(&dialog("claude", many)), ["Round", "Square", "Oval", "Chat about this"]);
+    assert_eq!(judged("claude", many).state, State::WaitingInput);
+    let cut = "  2. Second\n     A description\n↓ 3. Third\n     A description\n────────────────────\n  6. Chat about this\n\nEnter to \
+               select · ↑/↓ to navigate · Esc to cancel\n";
+    assert_eq!(judged("claude", cut).state, State::WaitingInput);
+}
+
+#[test]
+fn options_above_what_the_user_said_are_not_those_of_a_panel() {
+    let text = "● It looks so:\n  Do you want to proceed?\n  ❯ 1. Yes\n    2. No\n\n❯ /resume\n────────────────────\n\nResume Session\n\n  \
+                Type to search · Esc to cancel\n";
+    let judgement = judged("claude", text);
+    assert_eq!((judgement.dialog, judgement.state), (None, State::Unknown), "which of them asks is not told");
+}
+
+#[test]
 fn qwen_asks_below_its_transcript() {
     let text = "  > RUN touch b.txt\n\n╭──────────────────────────────╮\n│ ?  Shell touch b.txt         │\n│                              │\n│ touch b.txt                  \
                 │\n│                              │\n│ Allow execution of: 'touch'? │\n│                              │\n│ › 1. Yes, allow once         │\n│   2. Always \

@@ -6,7 +6,12 @@ use agtmux_agents::{Registry, Screen};
 use cases::{Case, cases};
 
 /// Captures in which somebody had typed something, and what.
-const DRAFTS: [(&str, &str); 4] = [
+const DRAFTS: [(&str, &str); 9] = [
+    ("claude-197-60-at", "@"),
+    ("claude-200-slash", "/"),
+    ("claude-300-slash", "/mo"),
+    ("claude-325-ansi-slash", "/"),
+    ("claude-325-slash-done", "/"),
     ("codex-80-slash", "/"),
     ("codex-80-typed", "1. foo"),
     ("gemini-80-slash", "/"),

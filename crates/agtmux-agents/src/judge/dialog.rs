@@ -65,6 +65,10 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
     if rule.hint.is_none() && below > rule.trail {
         return None;
     }
+    // Options above the user's last words are quoted; the hint belongs to something else.
+    if regions.user_speaks(first + found.lines.end..first + end) {
+        return None;
+    }
     if rule.ticks && found.ticks.is_empty() {
         return None;
     }

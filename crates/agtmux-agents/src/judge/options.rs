@@ -59,8 +59,10 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
             continue;
         };
         let n: u32 = parts[2].parse().ok()?;
+        // What is between this one and those below is not on screen.
+        let goes_on = |below: u32| n + 1 == below || (n < below && parts[1].contains('↓'));
         // A numbered list in the description of an option, or in the question.
-        if found.last().is_some_and(|(_, above, ..)| n + 1 != *above) {
+        if found.last().is_some_and(|(_, below, ..)| !goes_on(*below)) {
             gap += 1;
             continue;
         }

@@ -78,6 +78,7 @@ pub(super) fn has(row: &Row, byte: usize, look: Look) -> bool {
         Look::Faint => style.is_faint(),
         Look::NotFaint => !style.is_faint(),
         Look::Coloured => style.fg == Ink::Colour,
+        Look::Plain => style.fg == Ink::Default && !style.dim,
         Look::Filled => {
             let ground = row.style_at(start_within_frame(row));
             (style.reverse, style.bg) != (ground.reverse, ground.bg)

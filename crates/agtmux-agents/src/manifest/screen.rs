@@ -95,6 +95,8 @@ pub(crate) enum Look {
     NotFaint,
     /// Neither default nor a shade of grey.
     Coloured,
+    /// In the terminal's own ink, neither coloured nor receding.
+    Plain,
     /// On another ground than the row around it.
     Filled,
 }

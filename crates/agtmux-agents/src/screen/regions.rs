@@ -114,6 +114,15 @@ impl<'s> Regions<'s> {
         self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
     }
 
+    /// Whether an entry of the transcript that is the user's begins in these rows.
+    pub(crate) fn user_speaks(&self, rows: Range<usize>) -> bool {
+        let rows = self.screen.rows().get(rows).unwrap_or_default();
+        let patterns = self.layout.and_then(|layout| layout.user.as_ref().zip(layout.entry.as_ref()));
+        let begins =
+            |row: &Row| patterns.is_some_and(|(user, entry)| [user, entry].iter().all(|p| p.is_match(row.text())));
+        rows.iter().any(begins)
+    }
+
     fn last(&self, before: usize, pattern: impl Fn(&Layout) -> Option<&regex::Regex>) -> usize {
         let Some(pattern) = self.layout.and_then(pattern) else { return before };
         self.screen.rows()[..before].iter().rposition(|row| pattern.is_match(row.text())).unwrap_or(before)
