@@ -182,6 +182,24 @@ fn half_blocks_around_an_input_box_are_part_of_it() {
 }
 
 #[test]
+fn rest_is_not_concluded_where_the_spinner_would_be_off_the_screen() {
+    let palette = "────────────────\n Shift+Tab to accept edits\n\n > /h\n\n help    For help\n hooks   Manage hooks\n auth    Manage \
+                   authentication\n workspace (/directory)   sandbox\n /srv  no sandbox\n";
+    let said = |title: &str, text: &str| {
+        let saved = SavedScreen { text: text.as_bytes(), title: Some(title), command: Some("node") };
+        judge(Registry::builtin(), "gemini", &saved).state
+    };
+    assert_eq!(said("host", palette), State::Unknown);
+    assert_eq!(said("◇  Ready (proj)", palette), State::Idle);
+    assert_eq!(said("✦  Working… (proj)", palette), State::Running);
+    let whole = format!("✦ hello\n\n\n\n{palette}");
+    assert_eq!(said("host", &whole), State::Idle);
+    // The frame of a command to which the keys go tells at its top that it runs.
+    let cut = format!("│ some output   │\n╰───────────────╯\n\n\n{palette}");
+    assert_eq!(said("host", &cut), State::Unknown);
+}
+
+#[test]
 fn a_list_that_is_scrolled_keeps_its_numbers() {
     let text = "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔\n   Select model\n\n   ↑ 4. Sonnet                 Sonnet 5.5\n     5. Haiku                  Haiku 5.5\n   ❯ 6. Sonnet 4.5 ✔           \
                 Newer version\n                               available\n\n   Enter to set as default · Esc to cancel\n";
@@ -206,6 +224,36 @@ fn options_above_what_the_user_said_are_not_those_of_a_panel() {
                 Type to search · Esc to cancel\n";
     let judgement = judged("claude", text);
     assert_eq!((judgement.dialog, judgement.state), (None, State::Unknown), "which of them asks is not told");
+}
+
+#[test]
+fn a_list_that_is_scrolled_below_an_arrow_keeps_its_numbers() {
+    let text = captured("gemini-28-80-ask-scrolled");
+    let asked = dialog("gemini", &text);
+    let options: Vec<(u32, &str)> = asked.options.iter().map(|option| (option.n, option.label.as_str())).collect();
+    assert_eq!(options, [(3, "Enter a custom value")]);
+    assert_eq!(asked.question, "Which colour should the button be?");
+    // Without the arrow nobody knows what became of the first ones.
+    assert_eq!(dialog("gemini", &text.replace('▲', " ")).options, []);
+}
+
+#[test]
+fn gemini_asks_in_the_middle_of_a_turn_what_to_do_without_quota() {
+    let text = "╭───────────────────────────────╮\n│ Usage limit reached for gemini-2.5-flash. │\n│ │\n│ ● 1. Keep trying │\n│   2. Stop │\n│ \
+                │\n╰───────────────────────────────╯\n";
+    let saved = SavedScreen { text: text.as_bytes(), title: Some("✦  Working… (proj)"), command: Some("node") };
+    let judgement = judge(Registry::builtin(), "gemini", &saved);
+    assert_eq!((judgement.state, judgement.rule.as_deref()), (State::WaitingInput, Some("quota")));
+    assert!(Registry::builtin().answers("gemini", "quota").expect("known").approve.is_none());
+}
+
+#[test]
+fn what_is_left_of_a_plan_is_no_menu() {
+    let text = captured("gemini-60-plan");
+    assert_eq!(judged("gemini", &text).rule.as_deref(), Some("plan-options"));
+    let hint: String =
+        text.lines().skip_while(|row| !row.contains("Enter to select")).flat_map(|row| [row, "\n"]).collect();
+    assert_eq!(judged("gemini", &hint).state, State::WaitingApproval);
 }
 
 #[test]

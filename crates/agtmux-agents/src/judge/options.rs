@@ -52,6 +52,11 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
     let mut scrolled = false;
     for at in (end.saturating_sub(HIGHEST_LIST)..end).rev() {
         let Some(parts) = NUMBERED.captures(lines[at].text) else {
+            // Right above the first one that is on screen.
+            if lines[at].text.trim() == "▲" && gap == 0 && !found.is_empty() {
+                scrolled = true;
+                break;
+            }
             gap += usize::from(lines[at].has_text());
             if gap > if found.is_empty() { LONGEST_GAP } else { LONGEST_DESCRIPTION } {
                 return None;

@@ -7,6 +7,7 @@ use crate::screen::{Ink, Regions, Row, start_within_frame, unframed};
 pub(super) fn fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>) -> Option<String> {
     let needed = match rule.needs {
         Needs::Box => regions.has_box(),
+        Needs::BoxWithRoom => regions.has_room_above(),
         Needs::NoBox => !regions.has_box(),
         Needs::Nothing => true,
     };

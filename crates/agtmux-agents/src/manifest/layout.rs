@@ -8,6 +8,8 @@ use super::pattern::{compile, compile_all, compile_some};
 #[derive(Deserialize)]
 pub(super) struct Written {
     top: Option<String>,
+    lid: Option<String>,
+    alone: Option<String>,
     prompt: String,
     #[serde(default)]
     gap: usize,
@@ -28,6 +30,10 @@ pub(super) struct Written {
 pub(crate) struct Layout {
     /// The row above the box.
     pub(crate) top: Option<Regex>,
+    /// A row right above the prompt that opens a box as well; a top just above it is still the one that counts.
+    pub(crate) lid: Option<Regex>,
+    /// A prompt that is only ever in the live box, whatever is above it.
+    pub(crate) alone: Option<Regex>,
     /// The first row in the box, without a frame. Its group `sign` is not typed.
     pub(crate) prompt: Regex,
     /// So many rows with text may stand between the top and the prompt.
@@ -56,6 +62,8 @@ impl Layout {
     pub(super) fn compile(written: Written) -> Result<Self, String> {
         Ok(Self {
             top: compile_some("'layout.top'", written.top.as_deref())?,
+            lid: compile_some("'layout.lid'", written.lid.as_deref())?,
+            alone: compile_some("'layout.alone'", written.alone.as_deref())?,
             prompt: compile("'layout.prompt'", &written.prompt)?,
             gap: written.gap,
             bottom: compile_some("'layout.bottom'", written.bottom.as_deref())?,

@@ -78,6 +78,8 @@ impl Region {
 pub(crate) enum Needs {
     #[default]
     Box,
+    /// A box with so many rows above it that whatever belongs there is on screen.
+    BoxWithRoom,
     NoBox,
     Nothing,
 }
@@ -168,6 +170,7 @@ impl ScreenRule {
             return Some("must not conclude 'unknown': that is what is left when no rule fits");
         }
         let within_box = matches!(self.region, Region::Footer | Region::Box | Region::Rim);
-        (within_box && self.needs != Needs::Box).then_some("can never fit: its region is only there with an input box")
+        (within_box && !matches!(self.needs, Needs::Box | Needs::BoxWithRoom))
+            .then_some("can never fit: its region is only there with an input box")
     }
 }

@@ -39,6 +39,11 @@ impl<'s> Regions<'s> {
         self.live.is_some()
     }
 
+    /// Whether there is one, with rows above it.
+    pub(crate) fn has_room_above(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.rim >= ROWS_ABOVE)
+    }
+
     /// The rows of a region, from the top. Blank ones are left out.
     pub(crate) fn rows(&self, region: Region) -> Vec<&'s Row> {
         let all = self.screen.rows();
@@ -91,7 +96,10 @@ impl<'s> Regions<'s> {
         }
         let text = typed.iter().map(|row| row.trim()).collect::<Vec<_>>().join("\n").trim().to_owned();
         let looks_typed = self.screen.is_styled() && rows.iter().any(|row| has_plain_text(row));
-        let is_ghost = !looks_typed && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
+        // Where it stands tells as much as how it looks, and colours may be off.
+        let in_its_place =
+            rows.first().is_some_and(|row| layout.alone.as_ref().is_some_and(|p| p.is_match(row.text())));
+        let is_ghost = (in_its_place || !looks_typed) && layout.ghost.iter().any(|ghost| ghost.is_match(&text));
         Some(if is_ghost { String::new() } else { text })
     }
 
@@ -192,14 +200,42 @@ fn closed_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
         .filter(|b| !b.inside.is_empty())
 }
 
-/// From the prompt below the last top to the first row that is blank or drawn.
+/// From the lowest prompt that is known to be one to the first row that is blank or drawn.
 fn box_below_top(rows: &[Row], layout: &Layout) -> Option<InputBox> {
-    let rim = rows.iter().rposition(|row| layout.top.as_ref().is_some_and(|top| top.is_match(row.text())))?;
-    let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
-    let first = with_text.take(layout.gap + 1).find(|at| layout.prompt.is_match(rows[*at].text()))?;
+    // Of several ways to the same prompt the last one says most about what is above it.
+    let ways = [prompt_alone(rows, layout), prompt_below_lid(rows, layout), prompt_below_top(rows, layout)];
+    let (first, rim) = ways.into_iter().flatten().max_by_key(|(first, _)| *first)?;
     let end =
         (first + 1..rows.len()).find(|at| rows[*at].is_blank() || is_edge(rows[*at].text())).unwrap_or(rows.len());
     Some(InputBox { rim, inside: first..end, footer: end })
+}
+
+/// The prompt below the last top, and that top.
+fn prompt_below_top(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
+    let rim = rows.iter().rposition(|row| is_top(row, layout))?;
+    let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
+    let first = with_text.take(layout.gap + 1).find(|at| layout.prompt.is_match(rows[*at].text()))?;
+    Some((first, rim))
+}
+
+/// The last prompt right below a lid, and the top above them, if there is one.
+fn prompt_below_lid(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
+    let is_lid = |row: &Row| layout.lid.as_ref().is_some_and(|lid| lid.is_match(row.text()));
+    let lid = rows.windows(2).rposition(|pair| is_lid(&pair[0]) && layout.prompt.is_match(pair[1].text()))?;
+    // Above what may never be below a box there is another one, if any.
+    let is_beyond = |row: &Row| layout.not_below.as_ref().is_some_and(|pattern| pattern.is_match(row.text()));
+    let near = (0..lid).rev().filter(|at| !rows[*at].is_blank()).take(layout.gap);
+    let rim = near.take_while(|at| !is_beyond(&rows[*at])).find(|at| is_top(&rows[*at], layout)).unwrap_or(lid);
+    Some((lid + 1, rim))
+}
+
+fn prompt_alone(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
+    let first = rows.iter().rposition(|row| layout.alone.as_ref().is_some_and(|alone| alone.is_match(row.text())))?;
+    Some((first, first))
+}
+
+fn is_top(row: &Row, layout: &Layout) -> bool {
+    layout.top.as_ref().is_some_and(|top| top.is_match(row.text()))
 }
 
 /// From the last prompt to the foot.
