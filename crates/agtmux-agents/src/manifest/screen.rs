@@ -28,6 +28,8 @@ pub(super) struct Written {
     #[serde(default = "yes")]
     conclusive: bool,
     #[serde(default)]
+    yields: bool,
+    #[serde(default)]
     priority: i32,
 }
 
@@ -121,6 +123,8 @@ pub(crate) struct ScreenRule {
     pub(crate) not_title: Option<Regex>,
     pub(crate) state: State,
     pub(crate) conclusive: bool,
+    /// It concludes from what is not to be seen: an agent that says otherwise is right.
+    pub(crate) yields: bool,
     priority: i32,
 }
 
@@ -148,6 +152,7 @@ fn compile_rule(written: Written) -> Result<ScreenRule, String> {
         not_title: compile_some(&what("not_title"), written.not_title.as_deref())?,
         state: written.state,
         conclusive: written.conclusive,
+        yields: written.yields,
         priority: written.priority,
         name: written.name,
     };

@@ -85,6 +85,7 @@ impl Engine {
                 rule: Rule { name: "task".into(), version: 1 },
                 excerpt: agtmux_core::redact::text(excerpt).into_owned(),
                 tentative: false,
+                yields: false,
                 dialog: None,
             };
             self.hear_if_news(runtime, statement, step);

@@ -17,7 +17,17 @@ fn hook(key: &str, payload: &Value) -> Incoming {
 
 fn sight(source: Source, stand: Stand, as_of: Timestamp, dialog: Option<Dialog>) -> Sight {
     let rule = Rule { name: "test".into(), version: 1 };
-    Sight { source, stand, conclusive: true, settled: true, as_of, rule, excerpt: "a line".into(), dialog }
+    Sight {
+        source,
+        stand,
+        conclusive: true,
+        yields: false,
+        settled: true,
+        as_of,
+        rule,
+        excerpt: "a line".into(),
+        dialog,
+    }
 }
 
 impl World {
