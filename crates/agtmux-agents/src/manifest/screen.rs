@@ -30,6 +30,8 @@ pub(super) struct Written {
     #[serde(default)]
     yields: bool,
     #[serde(default)]
+    anew: bool,
+    #[serde(default)]
     priority: i32,
 }
 
@@ -125,6 +127,8 @@ pub(crate) struct ScreenRule {
     pub(crate) conclusive: bool,
     /// It concludes from what is not to be seen: an agent that says otherwise is right.
     pub(crate) yields: bool,
+    /// It fits only where nothing of any turn is left.
+    pub(crate) anew: bool,
     priority: i32,
 }
 
@@ -153,6 +157,7 @@ fn compile_rule(written: Written) -> Result<ScreenRule, String> {
         state: written.state,
         conclusive: written.conclusive,
         yields: written.yields,
+        anew: written.anew,
         priority: written.priority,
         name: written.name,
     };
@@ -169,6 +174,9 @@ impl ScreenRule {
         }
         if self.state == State::Unknown {
             return Some("must not conclude 'unknown': that is what is left when no rule fits");
+        }
+        if self.anew && self.state != State::Idle {
+            return Some("must conclude 'idle' where nothing of any turn is left: see its 'anew'");
         }
         let within_box = matches!(self.region, Region::Footer | Region::Box | Region::Rim);
         (within_box && self.needs != Needs::Box).then_some("can never fit: its region is only there with an input box")

@@ -40,6 +40,7 @@ fn heard(name: &str, source: Source, stand: Stand, seq: u64, second: i64) -> Inp
         excerpt: String::new(),
         tentative: false,
         yields: false,
+        anew: false,
         dialog: None,
     };
     Input::Heard { runtime: id(name), statement: Box::new(statement) }

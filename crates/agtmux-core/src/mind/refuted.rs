@@ -19,40 +19,54 @@ pub(super) struct Refuted {
     /// None was: one that began before it is over.
     #[serde(default)]
     rested: BTreeMap<Source, Timestamp>,
+    /// Nothing was left of any turn: how one before it ended is history as well.
+    #[serde(default)]
+    anew: BTreeMap<Source, Timestamp>,
 }
 
 impl Refuted {
     pub(super) fn is_nothing(&self) -> bool {
-        self.ran.is_empty() && self.rested.is_empty()
+        [&self.ran, &self.rested, &self.anew].iter().all(|noted| noted.is_empty())
     }
 
     pub(super) fn note(&mut self, statement: &Statement) {
-        let certain = statement.conclusive && !statement.yields;
-        let about_turn = statement.stand.claim() == Claim::Turn;
-        if !certain || !about_turn || (statement.source == Source::Screen && !statement.settled) {
+        let Statement { source, stand, as_of, .. } = *statement;
+        let certain = statement.conclusive && (source != Source::Screen || statement.settled);
+        if !certain || stand.claim() != Claim::Turn {
             return;
         }
-        let noted = if statement.stand == Stand::Running { &mut self.ran } else { &mut self.rested };
-        let latest = noted.entry(statement.source).or_insert(statement.as_of);
-        *latest = statement.as_of.max(*latest);
+        if statement.anew {
+            note_latest(&mut self.anew, source, as_of);
+        }
+        if !statement.yields {
+            note_latest(if stand == Stand::Running { &mut self.ran } else { &mut self.rested }, source, as_of);
+        }
     }
 
     /// Who else made untrue what a source said of this time. What it said itself, it has replaced.
     pub(super) fn by(&self, source: Source, stand: Stand, as_of: Timestamp) -> Option<Source> {
-        let (noted, is_end) = match stand {
-            Stand::Running => (&self.rested, false),
-            Stand::Completed | Stand::Failed => (&self.ran, true),
-            Stand::Idle | Stand::Asks(_) | Stand::AsksNothing => return None,
+        let later = |noted: &BTreeMap<Source, Timestamp>, lag: fn(Source) -> SignedDuration| {
+            let is_later = |other: Source, at: Timestamp| at.checked_sub(lag(other)).is_ok_and(|at| at > as_of);
+            noted.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
         };
-        let later = |(other, at): &(&Source, &Timestamp)| {
-            let lags = is_end && !other.is_native();
-            let after = if lags { as_of.checked_add(DRAWN_AFTER).unwrap_or(as_of) } else { as_of };
-            **other != source && **at > after
-        };
-        noted.iter().find(later).map(|(other, _)| *other)
+        let at_once = |_| SignedDuration::ZERO;
+        match stand {
+            Stand::Running => later(&self.rested, at_once),
+            Stand::Completed | Stand::Failed => later(&self.ran, lag).or_else(|| later(&self.anew, at_once)),
+            Stand::Idle | Stand::Asks(_) | Stand::AsksNothing => None,
+        }
     }
 
     pub(super) fn times_mut(&mut self) -> impl Iterator<Item = &mut Timestamp> {
-        self.ran.values_mut().chain(self.rested.values_mut())
+        [&mut self.ran, &mut self.rested, &mut self.anew].into_iter().flat_map(BTreeMap::values_mut)
     }
+}
+
+fn note_latest(noted: &mut BTreeMap<Source, Timestamp>, source: Source, as_of: Timestamp) {
+    let latest = noted.entry(source).or_insert(as_of);
+    *latest = as_of.max(*latest);
+}
+
+fn lag(source: Source) -> SignedDuration {
+    if source.is_native() { SignedDuration::ZERO } else { DRAWN_AFTER }
 }

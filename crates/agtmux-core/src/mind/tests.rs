@@ -29,6 +29,7 @@ fn said(source: Source, stand: Stand, second: i64) -> Statement {
         excerpt: String::new(),
         tentative: false,
         yields: false,
+        anew: false,
         dialog: None,
     }
 }
@@ -152,6 +153,7 @@ fn any_statement() -> impl Strategy<Value = Statement> {
     let sources = prop_oneof![Just(Source::Hook), Just(Source::Screen), Just(Source::File), Just(Source::Title)];
     (sources, stands, 0i64..1000, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(source, stand, second, conclusive, settled, yields)| Statement {
+            anew: yields && settled,
             conclusive,
             settled,
             yields,
@@ -325,6 +327,20 @@ fn a_statement_that_now_gives_way_is_news() {
 }
 
 #[test]
+fn what_is_shown_through_two_turns_is_heard_again_in_the_second() {
+    let mut mind = mind([
+        said(Source::Screen, Stand::Running, 10),
+        said(Source::Hook, Stand::Completed, 20),
+        said(Source::Hook, Stand::Running, 21),
+    ]);
+    let still = said(Source::Screen, Stand::Running, 22);
+    assert!(mind.is_news(&still), "its first sight is of the turn before");
+    mind.hear(still, at(22));
+    assert!(!mind.is_news(&said(Source::Screen, Stand::Running, 23)));
+    assert_eq!(state(&mind, 21 + 900), State::Running, "the screen goes on saying so");
+}
+
+#[test]
 fn how_a_turn_ended_is_history_once_another_has_begun() {
     for end in [Stand::Failed, Stand::Completed] {
         let next = [said(Source::Hook, end, 10), said(Source::File, Stand::Running, 11)];
@@ -334,6 +350,20 @@ fn how_a_turn_ended_is_history_once_another_has_begun() {
         let stopped = mind(seen.into_iter().chain([said(Source::Screen, Stand::Idle, 30)]));
         assert_eq!(state(&stopped, 31), State::Idle, "{end:?}");
     }
+}
+
+#[test]
+fn how_a_turn_ended_is_history_where_nothing_of_it_is_left() {
+    let fresh = |second| Statement { anew: true, ..covered(second) };
+    for end in [Stand::Failed, Stand::Completed] {
+        assert_eq!(state(&mind([said(Source::File, end, 10), fresh(11)]), 12), State::Idle, "{end:?}");
+        let typing = mind([said(Source::File, end, 10), fresh(11), covered(12)]);
+        assert_eq!(state(&typing, 13), State::Idle, "{end:?}: it stays so");
+        let first = mind([fresh(9), said(Source::File, end, 10)]);
+        assert_eq!(state(&first, 13), end.state().expect("one"), "the first turn");
+    }
+    let begins = mind([said(Source::Hook, Stand::Running, 10), fresh(11)]);
+    assert_eq!(state(&begins, 12), State::Running);
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl Mind {
             return true;
         };
         let before = &known.statement;
-        let words = |s: &Statement| (s.stand, s.conclusive, s.tentative, s.yields);
+        let words = |s: &Statement| (s.stand, s.conclusive, s.tentative, s.yields, s.anew);
         let same = (words(before), &before.rule, &before.dialog)
             == (words(statement), &statement.rule, &statement.dialog)
             && before.settled >= statement.settled
@@ -90,7 +90,8 @@ impl Mind {
             since && (kept.stand().contradicts(statement.stand) || statement.stand.contradicts(kept.stand()))
         };
         let spoke_since = |heard: &super::Heard| heard.conclusive.iter().chain([&heard.newest]).any(disagrees);
-        !same || ages || others.into_iter().any(spoke_since)
+        let refuted = |as_of| self.refuted.by(statement.source, known.stand(), as_of);
+        !same || ages || refuted(before.as_of) != refuted(statement.as_of) || others.into_iter().any(spoke_since)
     }
 
     /// Every statement that is remembered, with its part in the verdict.

@@ -164,6 +164,7 @@ impl Engine {
             excerpt: told.excerpt,
             tentative: told.tentative,
             yields: false,
+            anew: false,
             dialog: None,
         }
     }
@@ -197,7 +198,7 @@ impl Engine {
         let runtime = self.runtime_of(&pane, seen.process).filter(|runtime| same_server && self.listens_to(runtime));
         let Some(runtime) = runtime else { return };
         let measured = self.states.agent_type(&runtime).is_none_or(|kind| self.registry.is_measured(kind.as_str()));
-        for Sight { source, stand, conclusive, yields, settled, as_of, rule, excerpt, dialog } in seen.sights {
+        for Sight { source, stand, conclusive, yields, anew, settled, as_of, rule, excerpt, dialog } in seen.sights {
             let statement = Statement {
                 source,
                 stand,
@@ -210,6 +211,7 @@ impl Engine {
                 excerpt,
                 tentative: !measured,
                 yields,
+                anew,
                 dialog: dialog.map(Box::new),
             };
             self.hear_if_news(&runtime, statement, step);

@@ -86,6 +86,7 @@ impl Engine {
                 excerpt: agtmux_core::redact::text(excerpt).into_owned(),
                 tentative: false,
                 yields: false,
+                anew: false,
                 dialog: None,
             };
             self.hear_if_news(runtime, statement, step);

@@ -56,6 +56,7 @@ impl Seen {
             stand,
             conclusive: true,
             yields: false,
+            anew: false,
             settled: true,
             as_of: began,
             rule: Rule { name: "headless".into(), version: 1 },
@@ -73,6 +74,8 @@ pub(crate) struct Sight {
     pub(crate) conclusive: bool,
     /// Concluded from what is not to be seen.
     pub(crate) yields: bool,
+    /// Nothing of any turn is left on it.
+    pub(crate) anew: bool,
     pub(crate) settled: bool,
     pub(crate) as_of: Timestamp,
     pub(crate) rule: Rule,
@@ -122,6 +125,7 @@ impl Eyes {
                 stand: said.stand,
                 conclusive: said.conclusive,
                 yields: said.yields,
+                anew: said.anew,
                 settled,
                 as_of: before(DRAWN_WITHIN, shown_from),
                 rule: said.rule,
@@ -143,6 +147,7 @@ impl Eyes {
             stand: said.stand,
             conclusive: said.conclusive,
             yields: said.yields,
+            anew: said.anew,
             settled: true,
             as_of: before(TITLED_WITHIN, began),
             rule: said.rule,

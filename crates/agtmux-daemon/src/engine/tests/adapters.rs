@@ -22,6 +22,7 @@ fn sight(source: Source, stand: Stand, as_of: Timestamp, dialog: Option<Dialog>)
         stand,
         conclusive: true,
         yields: false,
+        anew: false,
         settled: true,
         as_of,
         rule,
