@@ -122,6 +122,23 @@ async fn what_a_screen_shows_becomes_a_state_with_its_question() {
 }
 
 #[tokio::test]
+async fn a_screen_that_only_shows_no_turn_ends_none_that_a_hook_tells_of() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    world.hears("1", json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go"})).await;
+    let rests = |yields| vec![Sight { yields, ..sight(Source::Screen, Stand::Idle, Timestamp::now(), None) }];
+    world.sees(AGENT, rests(true), vec![]).await;
+    assert_eq!(world.only().1, State::Running);
+    let world = world.restart().await;
+    world.pane("a", 10, Some(50)).await;
+    assert_eq!(world.only().1, State::Running, "it is stored with its weight");
+    world.sees(AGENT, rests(false), vec![]).await;
+    assert_eq!(world.only().1, State::Idle);
+    world.sees(AGENT, rests(true), vec![]).await;
+    assert_eq!(world.only().1, State::Idle, "it has ended, and that is no longer shown");
+}
+
+#[tokio::test]
 async fn a_screen_that_shows_the_same_again_is_not_written_down_again() {
     let world = World::new();
     world.pane("a", 10, Some(50)).await;
