@@ -12,18 +12,47 @@ use cases::cases;
 fn only_rest_is_concluded_from_what_is_not_to_be_seen() {
     let mut yielding = BTreeSet::new();
     for case in cases() {
-        let text = case.ansi.as_ref().unwrap_or(&case.plain);
-        let reading = Registry::builtin().read_screen(&case.agent, &Screen::parse(text), Some(&case.title));
-        for said in reading.stands.into_iter().filter(|said| said.yields) {
+        let screen = Screen::parse(case.best());
+        // Titles can be switched off.
+        let readings =
+            [Some(case.title.as_str()), None].map(|title| Registry::builtin().read_screen(&case.agent, &screen, title));
+        for said in readings.into_iter().flat_map(|reading| reading.stands).filter(|said| said.yields) {
             assert!(matches!(said.stand, Stand::Idle | Stand::AsksNothing), "{}: {said:?}", case.name);
             yielding.insert(format!("{} {}", case.agent, said.rule.name));
         }
     }
-    for rule in ["claude at-rest-typing", "codex at-rest", "gemini at-rest", "qwen at-rest"] {
+    for rule in ["codex at-rest", "gemini at-rest", "qwen at-rest"] {
         assert!(yielding.contains(rule), "{rule}: {yielding:?}");
     }
-    for rule in ["claude at-rest", "claude interrupted", "codex interrupted"] {
+    for rule in
+        ["claude at-rest", "claude interrupted", "codex interrupted", "gemini cancelled", "gemini at-rest-by-title"]
+    {
         assert!(!yielding.contains(rule), "{rule} sees something");
+    }
+}
+
+#[test]
+fn claude_without_its_hints_may_have_a_spinner_that_is_covered() {
+    let line = "─".repeat(60);
+    let yields = |status: &str| {
+        let text = format!("❯ hello\n\n● Hello to you.\n\n{line}\n❯ what\n{line}\n  {status}\n");
+        let reading = Registry::builtin().read_screen("claude", &Screen::parse(text.as_bytes()), None);
+        let said = reading.stands.first().expect("it rests");
+        assert_eq!(said.stand, Stand::Idle, "{said:?}");
+        said.yields
+    };
+    assert!(yields("a status line of one's own"));
+    assert!(!yields("? for shortcuts"));
+}
+
+#[test]
+fn that_a_tool_of_gemini_was_denied_is_seen_with_and_without_a_title() {
+    let denied = cases().into_iter().find(|case| case.name == "gemini-denied-3").expect("saved");
+    let screen = Screen::parse(denied.best());
+    for title in [Some(denied.title.as_str()), None] {
+        let reading = Registry::builtin().read_screen("gemini", &screen, title);
+        let said = reading.stands.first().expect("it rests");
+        assert_eq!((said.stand, said.yields), (Stand::Idle, false), "{said:?}");
     }
 }
 
