@@ -113,6 +113,12 @@ pub struct Statement {
     /// Most likely so, but other things look the same.
     #[serde(default, skip_serializing_if = "is_false")]
     pub tentative: bool,
+    /// It was concluded from what is not to be seen: it makes no turn untrue that the agent itself says is under way.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub yields: bool,
+    /// Nothing of any turn is left: how the last one ended no longer counts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub anew: bool,
     /// What is asked, where the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,

@@ -15,6 +15,10 @@ pub struct Said {
     pub stand: Stand,
     /// Whether it may stand for itself.
     pub conclusive: bool,
+    /// Concluded from what is not to be seen: it makes nothing untrue that the agent itself says.
+    pub yields: bool,
+    /// Nothing of any turn is left on screen: how the last one ended no longer counts.
+    pub anew: bool,
     pub rule: Rule,
     /// The line that decided, as it was found.
     pub excerpt: String,
@@ -40,6 +44,8 @@ impl Reading {
         let said = |stand, conclusive, name: &str, excerpt: &str| Said {
             stand,
             conclusive,
+            yields: false,
+            anew: false,
             rule: Rule { name: name.to_owned(), version: manifest.version },
             excerpt: excerpt.to_owned(),
         };
@@ -49,7 +55,12 @@ impl Reading {
         }
         let fitting = rules.screen.iter().find_map(|r| Some((r, rule::fits(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
-        let stands = stands(rule.state).iter().map(|stand| said(*stand, rule.conclusive, &rule.name, &excerpt));
+        let said = |stand: &Stand| Said {
+            yields: rule.yields,
+            anew: rule.anew,
+            ..said(*stand, rule.conclusive, &rule.name, &excerpt)
+        };
+        let stands = stands(rule.state).iter().map(said);
         Self { stands: stands.collect(), ..Self::default() }
     }
 }
@@ -60,7 +71,7 @@ impl Said {
         let rule = manifest.rules().title.iter().find(|rule| rule.pattern.is_match(&title))?;
         let stand = *stands(rule.state).first()?;
         let name = Rule { name: rule.name.clone(), version: manifest.version };
-        Some(Self { stand, conclusive: rule.conclusive, rule: name, excerpt: title })
+        Some(Self { stand, conclusive: rule.conclusive, yields: false, anew: false, rule: name, excerpt: title })
     }
 }
 

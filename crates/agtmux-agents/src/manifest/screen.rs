@@ -28,6 +28,10 @@ pub(super) struct Written {
     #[serde(default = "yes")]
     conclusive: bool,
     #[serde(default)]
+    yields: bool,
+    #[serde(default)]
+    anew: bool,
+    #[serde(default)]
     priority: i32,
 }
 
@@ -125,6 +129,10 @@ pub(crate) struct ScreenRule {
     pub(crate) not_title: Option<Regex>,
     pub(crate) state: State,
     pub(crate) conclusive: bool,
+    /// It concludes from what is not to be seen: an agent that says otherwise is right.
+    pub(crate) yields: bool,
+    /// It fits only where nothing of any turn is left.
+    pub(crate) anew: bool,
     priority: i32,
 }
 
@@ -152,6 +160,8 @@ fn compile_rule(written: Written) -> Result<ScreenRule, String> {
         not_title: compile_some(&what("not_title"), written.not_title.as_deref())?,
         state: written.state,
         conclusive: written.conclusive,
+        yields: written.yields,
+        anew: written.anew,
         priority: written.priority,
         name: written.name,
     };
@@ -168,6 +178,9 @@ impl ScreenRule {
         }
         if self.state == State::Unknown {
             return Some("must not conclude 'unknown': that is what is left when no rule fits");
+        }
+        if self.anew && self.state != State::Idle {
+            return Some("must conclude 'idle' where nothing of any turn is left: see its 'anew'");
         }
         let within_box = matches!(self.region, Region::Footer | Region::Box | Region::Rim);
         (within_box && !matches!(self.needs, Needs::Box | Needs::BoxWithRoom))

@@ -5,8 +5,10 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use agtmux_core::evidence::{DialogKind, Rule, Source, Stand};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +20,8 @@ use rule::{Closes, text_at};
 
 /// More questions than anybody has open at a time.
 const MOST_OPEN: usize = 64;
+/// What nobody confirms is said nevertheless: an agent gives others so much time to decide.
+const UNCONFIRMED_FOR: SignedDuration = SignedDuration::from_secs(60);
 
 /// What is remembered of one runtime between its events.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +36,9 @@ pub struct Memory {
     ended: Option<Stand>,
     /// Said when its time comes, unless its source says something else first.
     held: Vec<Held>,
+    /// Who last said that a turn is under way.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    under_way: BTreeSet<Source>,
     /// How far its log has been read: what is older is known, however often it is read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     logged: Option<Timestamp>,
@@ -50,6 +57,9 @@ struct Open {
 struct Held {
     due: Timestamp,
     said: Told,
+    /// Said as soon as this source no longer says that the turn is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirmed_by: Option<Source>,
 }
 
 /// One thing that an agent told.
@@ -150,22 +160,7 @@ impl Reader<'_> {
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
             let stand = memory.ended.filter(|_| rule.as_ended).unwrap_or(turn.stand());
-            let said = told(stand);
-            memory.held.retain(|held| held.said.source != event.source);
-            let hold = rule.hold(memory.prompts > 1);
-            memory.prompts = match stand {
-                Stand::Running => memory.prompts + u32::from(rule.prompt),
-                _ if event.source == Source::Hook => memory.prompts.saturating_sub(1),
-                _ => memory.prompts,
-            };
-            if event.source == Source::Hook {
-                memory.ended = Some(stand).filter(|stand| *stand != Stand::Running);
-            }
-            if hold.is_zero() {
-                all.push(said);
-            } else {
-                memory.held.push(Held { due: now.checked_add(hold).unwrap_or(now), said });
-            }
+            all.extend(memory.turn(rule, told(stand), now));
         }
         if let Some(ends) = rule.ends {
             memory.ended = Some(ends.stand());
@@ -177,6 +172,44 @@ impl Reader<'_> {
 }
 
 impl Memory {
+    /// What is to be said now that this is known of the turn.
+    fn turn(&mut self, rule: &EventRule, said: Told, now: Timestamp) -> Vec<Told> {
+        let (source, stand) = (said.source, said.stand);
+        self.held.retain(|held| held.said.source != source);
+        let queued = self.prompts > 1;
+        // Between two queued turns it rests as well.
+        let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.under_way.contains(by));
+        self.prompts = match stand {
+            Stand::Running => self.prompts + u32::from(rule.prompt),
+            _ if source == Source::Hook => self.prompts.saturating_sub(1),
+            _ => self.prompts,
+        };
+        if source == Source::Hook {
+            self.ended = Some(stand).filter(|stand| *stand != Stand::Running);
+        }
+        let mut all = self.confirmed(source, stand, said.as_of);
+        let hold = if confirmed_by.is_some() { UNCONFIRMED_FOR } else { rule.hold(queued) };
+        if hold.is_zero() {
+            all.push(said);
+        } else {
+            self.held.push(Held { due: now.checked_add(hold).unwrap_or(now), said, confirmed_by });
+        }
+        all
+    }
+
+    /// What was held back until this source said that no turn is under way: true from then on.
+    fn confirmed(&mut self, by: Source, stand: Stand, as_of: Timestamp) -> Vec<Told> {
+        if stand == Stand::Running {
+            self.under_way.insert(by);
+            return Vec::new();
+        }
+        self.under_way.remove(&by);
+        let (confirmed, held) = self.held.drain(..).partition(|held| held.confirmed_by == Some(by));
+        self.held = held;
+        let told = |Held { said, .. }: Held| Told { as_of: said.as_of.max(as_of), ..said };
+        Vec::into_iter(confirmed).map(told).collect()
+    }
+
     /// What is open after this event, if the event has anything to do with it.
     fn questions(
         &mut self,

@@ -72,6 +72,10 @@ pub(crate) struct EventRule {
     /// As before, but only while prompts are queued.
     #[serde(default)]
     queued_hold_ms: u32,
+    /// While this source says that the turn is under way, it is said only when that source says otherwise: others may
+    /// still decide that the turn goes on.
+    #[serde(default)]
+    pub(super) confirmed_by: Option<Source>,
     /// Where the payload tells since when it is so, in milliseconds; the time of the event otherwise.
     #[serde(default)]
     pub(super) since_ms: Option<String>,

@@ -1,5 +1,6 @@
 //! Recorded events of real agents, and what their manifests make of them.
 
+mod confirmed;
 mod copilot;
 mod opencode;
 mod pi;
@@ -292,12 +293,14 @@ fn an_agent_below_the_agent_does_not_speak_for_it() {
         inner["session_id"] = json!("another");
         assert_eq!(claude.say(&inner), [], "{name}");
     }
-    let mut cleared = claude.recorded("SessionStart.clear");
-    cleared["session_id"] = json!("the next");
-    assert_eq!(claude.say(&cleared), [Stand::Idle, NOTHING]);
-    let mut next = claude.recorded("UserPromptSubmit");
-    next["session_id"] = json!("the next");
-    assert_eq!(claude.say(&next), [Stand::Running, NOTHING]);
+    for source in ["clear", "resume", "fork"] {
+        let mut begun = claude.recorded("SessionStart.clear");
+        (begun["source"], begun["session_id"]) = (json!(source), json!(source));
+        assert_eq!(claude.say(&begun), [Stand::Idle, NOTHING], "{source}");
+        let mut next = claude.recorded("UserPromptSubmit");
+        next["session_id"] = json!(source);
+        assert_eq!(claude.say(&next), [Stand::Running, NOTHING], "{source}");
+    }
 }
 
 #[test]

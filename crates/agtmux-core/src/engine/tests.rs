@@ -39,6 +39,8 @@ fn heard(name: &str, source: Source, stand: Stand, seq: u64, second: i64) -> Inp
         rule: Rule { name: "test".into(), version: 1 },
         excerpt: String::new(),
         tentative: false,
+        yields: false,
+        anew: false,
         dialog: None,
     };
     Input::Heard { runtime: id(name), statement: Box::new(statement) }

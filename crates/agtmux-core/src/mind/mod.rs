@@ -1,9 +1,10 @@
 //! From statements of many sources to one state that is never confidently wrong.
 //!
-//! For each source and claim only the newest statement is kept, and the newest one that may stand for itself. What the
-//! state is follows from those alone, so the order in which statements arrived does not matter, and neither does a
+//! For each source and claim only the newest statement is kept, and the newest one that may stand for itself; and of those
+//! before them, what they have made untrue. What the state is follows from those alone, so the order in which statements arrived does not matter, and neither does a
 //! statement that arrives twice.
 
+mod refuted;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -14,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Claim, Source, Stand, Statement};
+use refuted::Refuted;
 
 pub use verdict::{Aging, Standing, Verdict};
 
@@ -25,6 +27,8 @@ pub struct Mind {
     /// Since when a source that is looked at shows nothing that is understood.
     #[serde(default)]
     silent: BTreeMap<Source, Timestamp>,
+    #[serde(default, skip_serializing_if = "Refuted::is_nothing")]
+    refuted: Refuted,
 }
 
 /// The newest statement of one source about one claim.
@@ -62,6 +66,7 @@ impl Mind {
     pub fn hear(&mut self, statement: Statement, now: Timestamp) -> bool {
         let key = (statement.source, statement.stand.claim());
         self.silent.remove(&statement.source);
+        self.refuted.note(&statement);
         let demoted = self.heard.get(&key).is_some_and(|heard| heard.newest.is_seen_again(&statement));
         let kept = Kept { statement, heard_at: now, demoted };
         let Some(heard) = self.heard.get_mut(&key) else {
@@ -122,7 +127,7 @@ impl Mind {
             here(&mut kept.statement.order.event_time);
             here(&mut kept.statement.order.ingested_at);
         }
-        self.silent.values_mut().for_each(here);
+        self.silent.values_mut().chain(self.refuted.times_mut()).for_each(here);
     }
 
     pub fn statements_mut(&mut self) -> impl Iterator<Item = &mut Statement> {

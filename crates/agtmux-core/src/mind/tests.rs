@@ -1,3 +1,5 @@
+mod weight;
+
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -28,6 +30,8 @@ fn said(source: Source, stand: Stand, second: i64) -> Statement {
         rule: Rule { name: "test".into(), version: 1 },
         excerpt: String::new(),
         tentative: false,
+        yields: false,
+        anew: false,
         dialog: None,
     }
 }
@@ -149,8 +153,14 @@ fn any_statement() -> impl Strategy<Value = Statement> {
         Just(Stand::AsksNothing),
     ];
     let sources = prop_oneof![Just(Source::Hook), Just(Source::Screen), Just(Source::File), Just(Source::Title)];
-    (sources, stands, 0i64..1000, any::<bool>(), any::<bool>()).prop_map(
-        |(source, stand, second, conclusive, settled)| Statement { conclusive, settled, ..said(source, stand, second) },
+    (sources, stands, 0i64..1000, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(source, stand, second, conclusive, settled, yields)| Statement {
+            anew: yields && settled,
+            conclusive,
+            settled,
+            yields,
+            ..said(source, stand, second)
+        },
     )
 }
 

@@ -78,8 +78,9 @@ impl Mind {
             return true;
         };
         let before = &known.statement;
-        let same = (before.stand, before.conclusive, before.tentative, &before.rule, &before.dialog)
-            == (statement.stand, statement.conclusive, statement.tentative, &statement.rule, &statement.dialog)
+        let words = |s: &Statement| (s.stand, s.conclusive, s.tentative, s.yields, s.anew);
+        let same = (words(before), &before.rule, &before.dialog)
+            == (words(statement), &statement.rule, &statement.dialog)
             && before.settled >= statement.settled
             && (statement.stand != Stand::Completed || before.excerpt == statement.excerpt);
         let ages = self.expires_at(known).is_some();
@@ -89,7 +90,8 @@ impl Mind {
             since && (kept.stand().contradicts(statement.stand) || statement.stand.contradicts(kept.stand()))
         };
         let spoke_since = |heard: &super::Heard| heard.conclusive.iter().chain([&heard.newest]).any(disagrees);
-        !same || ages || others.into_iter().any(spoke_since)
+        let refuted = |as_of| self.refuted.by(statement.source, known.stand(), as_of);
+        !same || ages || refuted(before.as_of) != refuted(statement.as_of) || others.into_iter().any(spoke_since)
     }
 
     /// Every statement that is remembered, with its part in the verdict.
@@ -150,7 +152,8 @@ impl Mind {
 
     fn contradicted_by(&self, kept: &Kept) -> Option<Source> {
         let others = self.heard.values().filter_map(|heard| heard.conclusive.as_ref());
-        others.filter(|other| overrules(other, kept)).map(|other| other.statement.source).min()
+        let overruling = others.filter(|other| overrules(other, kept)).map(|other| other.statement.source).min();
+        overruling.or_else(|| self.refuted.by(kept.statement.source, kept.stand(), kept.statement.as_of))
     }
 }
 
@@ -161,6 +164,8 @@ fn overrules(later: &Kept, earlier: &Kept) -> bool {
         return false;
     }
     match (new.source, old.source) {
+        // It would rather have overlooked something.
+        (_, other) if new.yields && other.is_native() && earlier.stand() == Stand::Running => false,
         // While output still flows a screen may show what was, not what is.
         (Source::Screen, other) if other != Source::Screen => new.settled,
         // A dialog that is on screen is open, whatever ended: only the screen can say that it is gone.

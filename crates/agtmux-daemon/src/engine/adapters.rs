@@ -163,6 +163,8 @@ impl Engine {
             rule: told.rule,
             excerpt: told.excerpt,
             tentative: told.tentative,
+            yields: false,
+            anew: false,
             dialog: None,
         }
     }
@@ -196,7 +198,7 @@ impl Engine {
         let runtime = self.runtime_of(&pane, seen.process).filter(|runtime| same_server && self.listens_to(runtime));
         let Some(runtime) = runtime else { return };
         let measured = self.states.agent_type(&runtime).is_none_or(|kind| self.registry.is_measured(kind.as_str()));
-        for Sight { source, stand, conclusive, settled, as_of, rule, excerpt, dialog } in seen.sights {
+        for Sight { source, stand, conclusive, yields, anew, settled, as_of, rule, excerpt, dialog } in seen.sights {
             let statement = Statement {
                 source,
                 stand,
@@ -208,6 +210,8 @@ impl Engine {
                 rule,
                 excerpt,
                 tentative: !measured,
+                yields,
+                anew,
                 dialog: dialog.map(Box::new),
             };
             self.hear_if_news(&runtime, statement, step);

@@ -85,6 +85,8 @@ impl Engine {
                 rule: Rule { name: "task".into(), version: 1 },
                 excerpt: agtmux_core::redact::text(excerpt).into_owned(),
                 tentative: false,
+                yields: false,
+                anew: false,
                 dialog: None,
             };
             self.hear_if_news(runtime, statement, step);

@@ -17,7 +17,18 @@ fn hook(key: &str, payload: &Value) -> Incoming {
 
 fn sight(source: Source, stand: Stand, as_of: Timestamp, dialog: Option<Dialog>) -> Sight {
     let rule = Rule { name: "test".into(), version: 1 };
-    Sight { source, stand, conclusive: true, settled: true, as_of, rule, excerpt: "a line".into(), dialog }
+    Sight {
+        source,
+        stand,
+        conclusive: true,
+        yields: false,
+        anew: false,
+        settled: true,
+        as_of,
+        rule,
+        excerpt: "a line".into(),
+        dialog,
+    }
 }
 
 impl World {
@@ -108,6 +119,23 @@ async fn what_a_screen_shows_becomes_a_state_with_its_question() {
     let idle = [Stand::Idle, Stand::AsksNothing].map(|stand| sight(Source::Screen, stand, now, None));
     world.sees(AGENT, idle.into(), vec![]).await;
     assert_eq!((world.only().1, world.dialog()), (State::Idle, None));
+}
+
+#[tokio::test]
+async fn a_screen_that_only_shows_no_turn_ends_none_that_a_hook_tells_of() {
+    let world = World::new();
+    world.pane("a", 10, Some(50)).await;
+    world.hears("1", json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go"})).await;
+    let rests = |yields| vec![Sight { yields, ..sight(Source::Screen, Stand::Idle, Timestamp::now(), None) }];
+    world.sees(AGENT, rests(true), vec![]).await;
+    assert_eq!(world.only().1, State::Running);
+    let world = world.restart().await;
+    world.pane("a", 10, Some(50)).await;
+    assert_eq!(world.only().1, State::Running, "it is stored with its weight");
+    world.sees(AGENT, rests(false), vec![]).await;
+    assert_eq!(world.only().1, State::Idle);
+    world.sees(AGENT, rests(true), vec![]).await;
+    assert_eq!(world.only().1, State::Idle, "it has ended, and that is no longer shown");
 }
 
 #[tokio::test]
