@@ -30,6 +30,9 @@ pub struct Whereabouts {
     /// The agent's own session, and the directory in which it works.
     #[serde(default)]
     pub session: Option<String>,
+    /// Those of its processes that have started the agent that it comes from: it is not about them.
+    #[serde(default)]
+    pub above: Vec<u32>,
     #[serde(default)]
     pub cwd: Option<String>,
 }
@@ -68,6 +71,7 @@ pub fn bind(
     event_time: Timestamp,
 ) -> Result<RuntimeId, Unbound> {
     let mut fitting = living_at(fleet, from)
+        .filter(|(_, runtime)| !from.above.contains(&runtime.process.pid))
         .filter(|(pane, runtime)| fits(runtime, from, event_time, moved_out.may_be_meant(pane, from, event_time)));
     match (fitting.next(), fitting.next()) {
         (Some((_, only)), None) => Ok(only.id.clone()),
@@ -157,6 +161,7 @@ mod tests {
             pids: vec![],
             start: None,
             session: None,
+            above: vec![],
             cwd: None,
         }
     }

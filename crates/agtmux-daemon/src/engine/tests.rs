@@ -144,6 +144,7 @@ fn whereabouts() -> Whereabouts {
         pids: Vec::new(),
         start: None,
         session: None,
+        above: Vec::new(),
         cwd: None,
     }
 }
