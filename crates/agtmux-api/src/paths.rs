@@ -126,6 +126,11 @@ impl Paths {
         self.state_dir.join("setup.json")
     }
 
+    /// Held by the one `agtmux setup` that changes settings.
+    pub fn setup_lock(&self) -> PathBuf {
+        self.state_dir.join("setup.lock")
+    }
+
     /// What `agtmux adapters record` saves of agents.
     pub fn records_dir(&self) -> PathBuf {
         self.state_dir.join("records")
@@ -192,7 +197,8 @@ pub fn private_dir(path: &Path, variable: &'static str) -> Result<(), PathError>
 fn holds_only_ours(path: &Path) -> bool {
     let ours = |name: &OsString| {
         let name = name.to_string_lossy();
-        matches!(&*name, "hooks" | "records" | "spool" | "ssh" | "tasks" | "setup.json")
+        matches!(&*name, "hooks" | "records" | "spool" | "ssh" | "tasks" | "setup.json" | "setup.lock")
+            || name.starts_with(".setup.json.agtmux-")
             || name.starts_with("agtmuxd.")
             || name.starts_with("state.db")
     };

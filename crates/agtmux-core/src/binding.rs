@@ -22,11 +22,16 @@ pub struct Whereabouts {
     pub target: TargetName,
     /// Not known: any server of the target.
     pub server: Option<ServerName>,
-    pub pane: PaneId,
+    /// Not known: the processes have to tell.
+    #[serde(default)]
+    pub pane: Option<PaneId>,
     pub agent_type: Option<AgentType>,
     /// Processes that may be the agent: the sender's own parents, mostly.
     pub pids: Vec<u32>,
     pub start: Option<u64>,
+    /// When each of them started, where that is known.
+    #[serde(default)]
+    pub starts: BTreeMap<u32, u64>,
     /// The agent's own session, and the directory in which it works.
     #[serde(default)]
     pub session: Option<String>,
@@ -35,6 +40,17 @@ pub struct Whereabouts {
     pub above: Vec<u32>,
     #[serde(default)]
     pub cwd: Option<String>,
+}
+
+impl Whereabouts {
+    /// When its process of this number started, where it knows.
+    fn start_of(&self, pid: u32) -> Option<u64> {
+        self.start.or_else(|| self.starts.get(&pid).copied())
+    }
+
+    fn may_come_from(&self, process: ProcessRef) -> bool {
+        self.pids.contains(&process.pid) || (self.pids.is_empty() && self.pane.is_some())
+    }
 }
 
 wire_words!(
@@ -58,8 +74,9 @@ impl MovedOut {
 
     /// Whether it may be the one that had lived there a moment before that time.
     fn may_be_meant(&self, pane: &PaneKey, from: &Whereabouts, time: Timestamp) -> bool {
-        let last = self.0.get(pane).filter(|(_, at)| time.duration_since(*at) < LATELY);
-        last.is_some_and(|(process, _)| from.pids.is_empty() || from.pids.contains(&process.pid))
+        // Without a pane it may be any that has the number of one of its processes.
+        let mut last = self.0.iter().filter(|(key, _)| from.pane.is_none() || *key == pane);
+        last.any(|(_, (process, at))| time.duration_since(*at) < LATELY && from.may_come_from(*process))
     }
 }
 
@@ -82,23 +99,25 @@ pub fn bind(
 
 /// Whether any agent at all lives in the pane that is meant.
 pub fn somebody_lives_at(fleet: &Fleet, from: &Whereabouts) -> bool {
-    living_at(fleet, from).next().is_some()
+    from.pane.is_some() && living_at(fleet, from).next().is_some()
 }
 
+/// Everywhere, where no pane is named.
 fn living_at<'f>(fleet: &'f Fleet, from: &'f Whereabouts) -> impl Iterator<Item = (PaneKey, &'f Runtime)> {
     let servers = fleet.servers().filter(|(key, _)| {
         key.target == from.target && from.server.as_ref().is_none_or(|server| *server == key.server)
     });
-    servers.filter_map(|(key, server)| {
-        let runtime = server.panes.get(&from.pane)?.runtime.as_ref()?;
-        Some((PaneKey { server: key.clone(), pane: from.pane }, runtime))
+    let (first, last) = from.pane.map_or((PaneId(0), PaneId(u32::MAX)), |pane| (pane, pane));
+    servers.flat_map(move |(key, server)| {
+        let panes = server.panes.range(first..=last);
+        panes.filter_map(|(id, pane)| Some((PaneKey { server: key.clone(), pane: *id }, pane.runtime.as_ref()?)))
     })
 }
 
 fn fits(runtime: &Runtime, from: &Whereabouts, event_time: Timestamp, or_another: bool) -> bool {
     from.agent_type.as_ref().is_none_or(|agent| *agent == runtime.agent_type)
-        && (from.pids.is_empty() || from.pids.contains(&runtime.process.pid))
-        && match from.start {
+        && from.may_come_from(runtime.process)
+        && match from.start_of(runtime.process.pid) {
             // No other process ever has both.
             Some(start) => start == runtime.process.start,
             None => in_its_time(runtime, event_time, or_another),
@@ -156,10 +175,11 @@ mod tests {
         Whereabouts {
             target: TargetName::local(),
             server: None,
-            pane: PaneId(0),
+            pane: Some(PaneId(0)),
             agent_type: None,
             pids: vec![],
             start: None,
+            starts: BTreeMap::new(),
             session: None,
             above: vec![],
             cwd: None,
@@ -184,7 +204,7 @@ mod tests {
             Whereabouts { pids: vec![51], ..from() },
             Whereabouts { start: Some(8), ..from() },
             Whereabouts { agent_type: Some(AgentType::new("codex")), ..from() },
-            Whereabouts { pane: PaneId(1), ..from() },
+            Whereabouts { pane: Some(PaneId(1)), ..from() },
             Whereabouts { server: Some(ServerName::new("b")), ..from() },
         ] {
             assert_eq!(bind(&fleet, &nobody(), &wrong, at(101)), Err(Unbound::NoCandidate), "{wrong:?}");
@@ -235,5 +255,51 @@ mod tests {
     fn a_start_time_binds_however_late_the_agent_is_noticed() {
         let fleet = fleet(&["a"]);
         assert!(bind(&fleet, &nobody(), &Whereabouts { start: Some(7), ..from() }, at(75)).is_ok());
+    }
+
+    /// An event without a pane, from below these processes.
+    fn below(pids: &[u32]) -> Whereabouts {
+        Whereabouts { pane: None, pids: pids.to_vec(), ..from() }
+    }
+
+    #[test]
+    fn without_a_pane_the_process_tells() {
+        let fleet = fleet(&["a"]);
+        assert!(bind(&fleet, &nobody(), &below(&[900, 50, 10]), at(101)).is_ok());
+        let exact = Whereabouts { starts: BTreeMap::from([(900, 8), (50, 7)]), ..below(&[900, 50]) };
+        assert!(bind(&fleet, &nobody(), &exact, at(75)).is_ok(), "no other process ever has both");
+        for nobodys in [
+            below(&[]),
+            below(&[900, 51]),
+            Whereabouts { starts: BTreeMap::from([(50, 8)]), ..below(&[50]) },
+            Whereabouts { agent_type: Some(AgentType::new("codex")), ..below(&[50]) },
+            Whereabouts { server: Some(ServerName::new("b")), ..below(&[50]) },
+        ] {
+            assert_eq!(bind(&fleet, &nobody(), &nobodys, at(101)), Err(Unbound::NoCandidate), "{nobodys:?}");
+            assert!(!somebody_lives_at(&fleet, &nobodys));
+        }
+    }
+
+    #[test]
+    fn without_a_pane_two_that_fit_are_not_guessed() {
+        assert_eq!(bind(&fleet(&["a", "b"]), &nobody(), &below(&[50]), at(101)), Err(Unbound::Ambiguous));
+    }
+
+    #[test]
+    fn without_a_pane_one_that_ended_anywhere_may_be_meant() {
+        let server = ServerKey { target: TargetName::local(), server: ServerName::new("a") };
+        let mut moved_out = MovedOut::default();
+        moved_out.note(PaneKey { server, pane: PaneId(9) }, ProcessRef { pid: 50, start: 6 }, at(97));
+        let fleet = fleet(&["a"]);
+        assert_eq!(bind(&fleet, &moved_out, &below(&[50]), at(98)), Err(Unbound::NoCandidate));
+        assert!(bind(&fleet, &moved_out, &Whereabouts { start: Some(7), ..below(&[50]) }, at(98)).is_ok());
+    }
+
+    #[test]
+    fn what_was_stored_with_a_pane_is_still_read() {
+        let stored =
+            r#"{"target": "host", "server": null, "pane": "%3", "agent_type": null, "pids": [5], "start": null}"#;
+        let read: Whereabouts = serde_json::from_str(stored).expect("read");
+        assert_eq!((read.pane, read.pids, read.starts.len()), (Some(PaneId(3)), vec![5], 0));
     }
 }

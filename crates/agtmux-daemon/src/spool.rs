@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::paths::private_dir;
 use agtmux_api::wire::EventIn;
 use agtmux_tmux::platform::{self, Options, Platform, Token};
@@ -125,7 +124,7 @@ impl Spool {
         };
         match outcome {
             Ok(()) => Fate::Done,
-            Err(ApiError { code: ErrorCode::NotStored | ErrorCode::Internal, .. }) => Fate::Later,
+            Err(error) if serve::may_pass(error.code) => Fate::Later,
             Err(error) => {
                 tracing::debug!(file = %path.display(), %error, "an event from the spool was refused");
                 Fate::Done

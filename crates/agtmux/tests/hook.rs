@@ -4,8 +4,9 @@
 mod agtmux;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -32,9 +33,14 @@ fn world_with_agent() -> (World, TmuxServer) {
 
 /// Has the agent in the pane call a hook with this on stdin.
 fn hooked(world: &World, server: &TmuxServer, event: &str, payload: &Value) {
+    hooked_by(world, server, "", event, payload);
+}
+
+/// By way of this command.
+fn hooked_by(world: &World, server: &TmuxServer, by: &str, event: &str, payload: &Value) {
     let file = world.home().join(format!("{event}.json"));
     fs::write(&file, payload.to_string()).expect("the world is writable");
-    let line = format!("{} hook claude {event} < {}", env!("CARGO_BIN_EXE_agtmux"), file.display());
+    let line = format!("{by} {} hook claude {event} < {}", env!("CARGO_BIN_EXE_agtmux"), file.display());
     server.run(&["send-keys", "-t", "%0", "-l", &line]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
 }
@@ -218,6 +224,37 @@ fn an_agent_and_its_launcher_are_one() {
     becomes(&world, "running");
 }
 
+/// As where the environment was cleaned, or in a server that was started outside of tmux.
+#[test]
+fn a_hook_that_knows_no_pane_is_found_by_its_process() {
+    let (world, server) = world_with_agent();
+    let other = server.new_session("other", &world.stand_in("claude"));
+    start(&world);
+    let payload = json!({"session_id": "s1", "background_tasks": []});
+    hooked_by(&world, &server, "env -u TMUX -u TMUX_PANE", "Stop", &payload);
+    let state = |pane: &str| {
+        let listed = agtmux(&world, &["list", "panes", "--json"]).json();
+        agtmux::items(&listed).iter().find(|item| item["identity"]["pane_id"] == pane).map(|item| item["state"].clone())
+    };
+    wait_for("the end of the turn", SOON, || {
+        if state("%0") == Some(json!("completed")) {
+            Ok(())
+        } else {
+            Err(format!("{:?} {:?}", state("%0"), rows(&world)))
+        }
+    });
+    assert!(state(&other).is_some_and(|state| state != "completed"), "the other one has said nothing");
+    let row = rows(&world).into_iter().find(|row| row.event_type == "Stop").expect("it is stored");
+    assert_eq!((&row.event["pane"], &row.event["socket"]), (&Value::Null, &Value::Null));
+    // The one who calls is below no agent.
+    let stranger = payload.to_string();
+    quiet(hook(&world, &["claude", "SubagentStop"]).env_remove("TMUX_PANE"), stranger.as_bytes(), false);
+    let row = wait_for("the stranger's event", SOON, || {
+        rows(&world).into_iter().find(|row| row.event_type == "SubagentStop").ok_or(rows(&world))
+    });
+    assert!(!row.bound, "also if it names a session that is known: {row:?}");
+}
+
 #[test]
 fn whatever_happens_the_agent_is_left_in_peace() {
     let world = world();
@@ -250,6 +287,33 @@ fn whatever_happens_the_agent_is_left_in_peace() {
     }
     let dir = fs::metadata(world.state_dir().join("spool")).expect("there");
     assert_eq!(dir.permissions().mode() & 0o777, 0o700);
+}
+
+/// Takes one request whole, and answers with this status.
+fn answer_once(listener: &UnixListener, status: u16) {
+    let (mut stream, _) = listener.accept().expect("a caller");
+    let mut request = BufReader::new(stream.try_clone().expect("cloned"));
+    let head: Vec<String> =
+        request.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+    let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).expect("a length");
+    request.take(length).read_to_end(&mut Vec::new()).expect("a body");
+    // Whoever has read enough is gone before the end of it.
+    let _ = stream.write_all(format!("HTTP/1.1 {status} Told\r\ncontent-length: 0\r\n\r\n").as_bytes());
+}
+
+#[test]
+fn an_event_is_kept_when_the_daemon_answers_with_a_fault_of_its_own() {
+    let world = world();
+    fs::create_dir_all(world.socket().parent().expect("a directory")).expect("made");
+    let listener = UnixListener::bind(world.socket()).expect("bound");
+    for status in [500, 503, 504] {
+        thread::scope(|scope| {
+            scope.spawn(|| answer_once(&listener, status));
+            quiet(&mut hook(&world, &["claude", &format!("Event{status}")]), b"{}", false);
+        });
+    }
+    let told: Vec<Value> = kept(&world, 3).iter().map(|path| read(path)["event_type"].clone()).collect();
+    assert_eq!(told, ["Event500", "Event503", "Event504"]);
 }
 
 #[test]

@@ -2,58 +2,20 @@
 
 #[path = "support/trial_agtmux.rs"]
 mod agtmux;
+#[path = "support/settings.rs"]
+mod settings;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agtmux::{Done, SOON, run, script, world};
+use agtmux::{SOON, run, script, world};
 use agtmux_testkit::{World, wait_for};
 use serde_json::Value;
-
-const CLAUDE: &str = ".claude/settings.json";
-const GEMINI: &str = ".gemini/settings.json";
-const CODEX_HOOKS: &str = ".codex/hooks.json";
-const CODEX_CONFIG: &str = ".codex/config.toml";
-const CURSOR: &str = ".cursor/hooks.json";
-const COPILOT: &str = ".copilot/hooks/agtmux.json";
-const QWEN: &str = ".qwen/settings.json";
-
-fn file(world: &World, name: &str) -> PathBuf {
-    world.home().join(name)
-}
-
-fn put(world: &World, name: &str, text: &str) -> PathBuf {
-    let path = file(world, name);
-    fs::create_dir_all(path.parent().expect("a directory")).expect("the world is writable");
-    fs::write(&path, text).expect("the world is writable");
-    path
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).expect("readable")
-}
-
-fn setup(world: &World, args: &[&str]) -> Done {
-    run(world.agtmux().arg("setup").args(args))
-}
-
-#[track_caller]
-fn done(world: &World, args: &[&str]) -> Done {
-    let done = setup(world, args);
-    assert_eq!(done.code, Some(0), "{}{}", done.text(), done.stderr);
-    done
-}
-
-fn backups(path: &Path) -> Vec<PathBuf> {
-    let name = format!("{}.agtmux-backup-", path.file_name().expect("a name").to_string_lossy());
-    let entries = fs::read_dir(path.parent().expect("a directory")).expect("readable").flatten();
-    entries
-        .map(|e| e.path())
-        .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&name)))
-        .collect()
-}
+use settings::{
+    CLAUDE, CODEX_CONFIG, CODEX_HOOKS, COPILOT, CURSOR, GEMINI, QWEN, backups, done, file, put, read, setup,
+};
 
 /// Settings as people have them.
 const ODD: [&str; 9] = [

@@ -13,7 +13,7 @@ pub struct EventIn {
     pub target: Option<String>,
     /// The tmux server's name; any when left out.
     pub server: Option<String>,
-    /// `%12`
+    /// `%12`. Where it is not known, the processes or the session tell whose event it is.
     pub pane: Option<String>,
     pub agent_type: Option<String>,
     /// A process that may be the agent.
@@ -23,6 +23,9 @@ pub struct EventIn {
     /// More processes that may be the agent: the sender's parents, the nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pids: Vec<u32>,
+    /// The start times of `pids`, in the same order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pid_starts: Vec<u64>,
     /// The socket of the tmux server that the sender runs in.
     pub socket: Option<String>,
     /// The sender's working directory.

@@ -8,6 +8,7 @@ mod faults;
 mod purge;
 mod unbound;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agtmux_api::config::Config;
@@ -139,10 +140,11 @@ fn whereabouts() -> Whereabouts {
     Whereabouts {
         target: TargetName::local(),
         server: None,
-        pane: PaneId(0),
+        pane: Some(PaneId(0)),
         agent_type: None,
         pids: Vec::new(),
         start: None,
+        starts: BTreeMap::new(),
         session: None,
         above: Vec::new(),
         cwd: None,

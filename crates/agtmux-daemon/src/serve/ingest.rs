@@ -126,9 +126,6 @@ fn from(event: &EventIn) -> Result<From, ApiError> {
     if let Some(id) = &event.runtime_id {
         return Ok(From::Runtime(RuntimeId::from_stored(word("runtime_id", Some(id))?.to_owned())));
     }
-    let Some(pane) = &event.pane else {
-        return Err(bad("neither runtime_id nor pane says where the event comes from".into()));
-    };
     let optional = |name, value: &Option<String>| match value {
         Some(value) => word(name, Some(value)).map(|value| Some(redact::text(value).into_owned())),
         None => Ok(None),
@@ -138,17 +135,30 @@ fn from(event: &EventIn) -> Result<From, ApiError> {
         let error = ApiError::new(ErrorCode::TargetNotFound, format!("there is no target '{target}'"));
         return Err(error.with_hint(format!("use '{}', the machine itself", TargetName::LOCAL)));
     }
-    Ok(From::Pane(Whereabouts {
+    let pane = event.pane.as_ref().map(|pane| pane.parse().map_err(|e| bad(format!("pane: {e}")))).transpose()?;
+    let whereabouts = Whereabouts {
         target: TargetName::new(target),
         server: optional("server", &event.server)?.map(ServerName::new).or_else(|| server_of(event)),
-        pane: pane.parse().map_err(|e| bad(format!("pane: {e}")))?,
+        pane,
         agent_type: optional("agent_type", &event.agent_type)?.map(AgentType::new),
         pids: event.pid.into_iter().chain(event.pids.iter().copied()).take(MOST_PIDS).collect(),
         start: event.pid_start,
+        starts: event.pids.iter().copied().zip(event.pid_starts.iter().copied()).take(MOST_PIDS).collect(),
         session: said(event, &["session_id", "sessionId", "thread-id"]),
         above: Vec::new(),
         cwd: event.cwd.clone().filter(|cwd| cwd.len() <= LONGEST_PATH).or_else(|| said(event, &["cwd"])),
-    }))
+    };
+    match leads_somewhere(&whereabouts) {
+        true => Ok(From::Pane(whereabouts)),
+        false => {
+            Err(bad("neither runtime_id, pane, pid nor a session with its agent_type says whose event it is".into()))
+        }
+    }
+}
+
+/// A session belongs to one kind of agent, and is looked for among its like.
+fn leads_somewhere(from: &Whereabouts) -> bool {
+    from.pane.is_some() || !from.pids.is_empty() || (from.session.is_some() && from.agent_type.is_some())
 }
 
 /// The server behind the socket that the sender knows.
@@ -219,6 +229,20 @@ mod tests {
     }
 
     #[test]
+    fn an_event_needs_a_pane_a_process_or_a_session() {
+        let mut event = good();
+        event["pane"] = Value::Null;
+        assert!(refusal(&event).message.contains("says whose event it is"));
+        event["payload"] = json!({"session_id": "s"});
+        assert!(refusal(&event).message.contains("agent_type"), "a session of whom?");
+        for (field, value) in [("agent_type", json!("claude")), ("pid", json!(7)), ("pids", json!([7, 8]))] {
+            let mut event = event.clone();
+            event[field] = value;
+            assert!(read(event.to_string().as_bytes()).is_ok(), "{event}");
+        }
+    }
+
+    #[test]
     fn a_secret_in_a_key_is_not_kept_and_still_tells_events_apart() {
         let keyed = |secret: &str| {
             let mut event = good();
@@ -254,7 +278,7 @@ mod tests {
         })
     }
 
-    const FIELDS: [&str; 14] = [
+    const FIELDS: [&str; 16] = [
         "runtime_id",
         "target",
         "server",
@@ -262,6 +286,8 @@ mod tests {
         "agent_type",
         "pid",
         "pid_start",
+        "pids",
+        "pid_starts",
         "source",
         "event_type",
         "source_event_id",

@@ -40,6 +40,7 @@ use crate::tasks::Tasks;
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{Bound, Peer, bind};
 pub(crate) use nested::located;
+pub(crate) use query::may_pass;
 pub use routes::openapi;
 
 /// Everything a request may need.

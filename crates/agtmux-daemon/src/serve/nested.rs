@@ -12,7 +12,9 @@ use crate::observe::{self, Discovery};
 pub(crate) fn located(mut incoming: Incoming, discovery: &Discovery) -> Incoming {
     let From::Pane(from) = &mut incoming.from else { return incoming };
     let table = discovery.processes();
-    let line = table.living(&from.pids);
+    let mut line = table.living(&from.pids);
+    // One of its numbers may have passed on meanwhile.
+    line.retain(|process| from.starts.get(&process.pid).is_none_or(|start| *start == process.start));
     let facts: Vec<ProcessFacts<'_>> = line.iter().map(observe::process_facts).collect();
     let same_input = |child, parent| {
         let (child, parent) = (table.input(child)?, table.input(parent)?);

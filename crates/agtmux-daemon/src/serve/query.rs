@@ -27,35 +27,43 @@ impl From<ApiError> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let status = match self.0.code {
-            ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
-            ErrorCode::RefInvalid => StatusCode::BAD_REQUEST,
-            ErrorCode::NoPaneId => StatusCode::BAD_REQUEST,
-            ErrorCode::NotFound
-            | ErrorCode::TargetNotFound
-            | ErrorCode::RuntimeNotFound
-            | ErrorCode::RefNotFound
-            | ErrorCode::PaneNotFound => StatusCode::NOT_FOUND,
-            ErrorCode::RefAmbiguous
-            | ErrorCode::IdempotencyConflict
-            | ErrorCode::TargetExists
-            | ErrorCode::RuntimeStale
-            | ErrorCode::StateChanged
-            | ErrorCode::SnapshotExpired
-            | ErrorCode::Precondition => StatusCode::CONFLICT,
-            ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-            ErrorCode::CallerIsAgent | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
-            ErrorCode::TargetUnreachable | ErrorCode::OutcomeUnknown => StatusCode::BAD_GATEWAY,
-            ErrorCode::TmuxNotInstalled | ErrorCode::SubprocessFailed | ErrorCode::SendFailed | ErrorCode::Unknown => {
-                StatusCode::BAD_GATEWAY
-            }
-            ErrorCode::Timeout => StatusCode::GATEWAY_TIMEOUT,
-            ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            ErrorCode::NotStored => StatusCode::SERVICE_UNAVAILABLE,
-            ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,
-            ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        (status, Json(self.0)).into_response()
+        (status(self.0.code), Json(self.0)).into_response()
+    }
+}
+
+/// Whether the same request may be taken another time: the fault is not its own.
+pub(crate) fn may_pass(code: ErrorCode) -> bool {
+    status(code).is_server_error()
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::BadRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::RefInvalid => StatusCode::BAD_REQUEST,
+        ErrorCode::NoPaneId => StatusCode::BAD_REQUEST,
+        ErrorCode::NotFound
+        | ErrorCode::TargetNotFound
+        | ErrorCode::RuntimeNotFound
+        | ErrorCode::RefNotFound
+        | ErrorCode::PaneNotFound => StatusCode::NOT_FOUND,
+        ErrorCode::RefAmbiguous
+        | ErrorCode::IdempotencyConflict
+        | ErrorCode::TargetExists
+        | ErrorCode::RuntimeStale
+        | ErrorCode::StateChanged
+        | ErrorCode::SnapshotExpired
+        | ErrorCode::Precondition => StatusCode::CONFLICT,
+        ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
+        ErrorCode::CallerIsAgent | ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::TargetUnreachable | ErrorCode::OutcomeUnknown => StatusCode::BAD_GATEWAY,
+        ErrorCode::TmuxNotInstalled | ErrorCode::SubprocessFailed | ErrorCode::SendFailed | ErrorCode::Unknown => {
+            StatusCode::BAD_GATEWAY
+        }
+        ErrorCode::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::NotStored => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Method => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
@@ -83,6 +91,21 @@ impl<S: Send + Sync> FromRequestParts<S> for InPath {
                 let error = ApiError::new(ErrorCode::NotFound, "nothing has a name that is no text");
                 Err(Refusal(error.with_hint("GET /v1/openapi.json lists the paths")))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_ours_may_pass_and_one_of_the_request_does_not() {
+        for code in [ErrorCode::Internal, ErrorCode::NotStored, ErrorCode::Timeout, ErrorCode::Unknown] {
+            assert!(may_pass(code), "{code:?}");
+        }
+        for code in [ErrorCode::BadRequest, ErrorCode::RuntimeNotFound, ErrorCode::IdempotencyConflict] {
+            assert!(!may_pass(code), "{code:?}");
         }
     }
 }

@@ -134,7 +134,7 @@ async fn a_screen_that_shows_the_same_again_is_not_written_down_again() {
 async fn events_that_waited_reach_every_agent_that_begins_at_once() {
     let world = World::new();
     let mut late = event("running", "1");
-    late.from = From::Pane(Whereabouts { pane: PaneId(1), ..whereabouts() });
+    late.from = From::Pane(Whereabouts { pane: Some(PaneId(1)), ..whereabouts() });
     assert_eq!(world.send(late).await.expect("taken").status, ReceiptStatus::PendingBind);
     two(&world, "claude", ["/one", "/two"]).await;
     let mut states: Vec<State> = world.agents().into_iter().map(|(_, state)| state).collect();
@@ -216,4 +216,43 @@ async fn an_agent_that_speaks_for_itself_is_bound_by_its_process_only() {
     two(&world, "claude", ["/one", "/two"]).await;
     let event = world.send(from_elsewhere("1", "claude", "s", "/two")).await.expect("taken");
     assert_eq!(event.status, ReceiptStatus::PendingBind);
+}
+
+/// As from a process that was started outside of tmux.
+fn without_a_pane(event: Incoming) -> Incoming {
+    match event.from {
+        From::Pane(from) => Incoming { from: From::Pane(Whereabouts { pane: None, ..from }), ..event },
+        From::Runtime(_) => event,
+    }
+}
+
+#[tokio::test]
+async fn a_shared_process_outside_of_tmux_is_bound_by_a_session_that_is_known() {
+    let world = World::new();
+    two(&world, "codex", ["/one", "/two"]).await;
+    let stranger = world.send(without_a_pane(from_elsewhere("1", "codex", "s9", "/two"))).await.expect("taken");
+    assert_eq!(stranger.status, ReceiptStatus::PendingBind, "it may be another one outside of tmux in that directory");
+    let told = world.send(from_elsewhere("2", "codex", "s2", "/two")).await.expect("taken");
+    assert_eq!(told.status, ReceiptStatus::Bound);
+    let again = world.send(without_a_pane(from_elsewhere("3", "codex", "s2", "/two"))).await.expect("taken");
+    assert_eq!(again.runtime_id, told.runtime_id);
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_for_itself_is_found_by_its_process_or_by_its_session_alone() {
+    let world = World::new();
+    two(&world, "claude", ["/one", "/two"]).await;
+    let said = |key: &str, pids: &[u32]| {
+        let event = without_a_pane(from_elsewhere(key, "claude", "s", "/one"));
+        let From::Pane(from) = event.from else { unreachable!("it has whereabouts") };
+        Incoming { from: From::Pane(Whereabouts { pids: pids.to_vec(), ..from }), ..event }
+    };
+    let early = world.send(said("1", &[])).await.expect("taken");
+    assert_eq!(early.status, ReceiptStatus::PendingBind, "nobody has told that session, and a directory is no proof");
+    let first = world.send(said("2", &[900, 51])).await.expect("taken");
+    assert_eq!(first.status, ReceiptStatus::Bound);
+    let by_session = world.send(said("3", &[])).await.expect("taken");
+    assert_eq!(by_session.runtime_id, first.runtime_id);
+    let another = world.send(said("4", &[900])).await.expect("taken");
+    assert_eq!(another.status, ReceiptStatus::PendingBind, "the same session, opened once more elsewhere");
 }

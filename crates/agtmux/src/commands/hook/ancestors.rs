@@ -7,51 +7,85 @@ use std::process::{Command, Stdio};
 const MOST: usize = 32;
 const INIT: u32 = 1;
 
+/// One of them, with its start time where the system tells it in the unit in which the daemon knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ancestor {
+    pub(super) pid: u32,
+    pub(super) start: Option<u64>,
+}
+
+/// What is told of a process.
+#[derive(Clone, Copy)]
+struct Row {
+    parent: u32,
+    start: Option<u64>,
+}
+
 /// The nearest first, without init.
-pub(super) fn of_this_process() -> Vec<u32> {
+pub(super) fn of_this_process() -> Vec<Ancestor> {
     let first = parent_id();
-    let chain = climb(first, parent_in_proc);
-    if chain.len() == 1 && parent_in_proc(first).is_none() { from_ps(first) } else { chain }
+    let chain = climb(first, in_proc);
+    if chain.len() == 1 && chain[0].start.is_none() { from_ps(first) } else { chain }
 }
 
-fn climb(first: u32, parent: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
-    let above = std::iter::successors(Some(first), |pid| parent(*pid));
-    above.take_while(|pid| *pid > INIT).take(MOST).collect()
+fn climb(first: u32, look: impl Fn(u32) -> Option<Row>) -> Vec<Ancestor> {
+    let mut chain = Vec::new();
+    let mut next = Some(first);
+    while let Some(pid) = next.filter(|pid| *pid > INIT && chain.len() < MOST) {
+        let row = look(pid);
+        chain.push(Ancestor { pid, start: row.and_then(|row| row.start) });
+        next = row.map(|row| row.parent);
+    }
+    chain
 }
 
-fn parent_in_proc(pid: u32) -> Option<u32> {
+fn in_proc(pid: u32) -> Option<Row> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything, also parentheses and blanks.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+    let mut words = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+    Some(Row { parent: words.nth(1)?.parse().ok()?, start: words.nth(17)?.parse().ok() })
 }
 
 /// Where there is no /proc. One process for the whole table.
-fn from_ps(first: u32) -> Vec<u32> {
+fn from_ps(first: u32) -> Vec<Ancestor> {
     let ps = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let table = ps.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let row = |line: &str| {
         let mut words = line.split_ascii_whitespace().map(str::parse::<u32>);
-        Some((words.next()?.ok()?, words.next()?.ok()?))
+        Some((words.next()?.ok()?, Row { parent: words.next()?.ok()?, start: None }))
     };
-    let parents: std::collections::HashMap<u32, u32> = table.lines().filter_map(row).collect();
-    climb(first, |pid| parents.get(&pid).copied())
+    let rows: std::collections::HashMap<u32, Row> = table.lines().filter_map(row).collect();
+    climb(first, |pid| rows.get(&pid).copied())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn pids(chain: &[Ancestor]) -> Vec<u32> {
+        chain.iter().map(|above| above.pid).collect()
+    }
+
     #[test]
     fn both_ways_climb_the_same_tree() {
         let chain = of_this_process();
-        assert_eq!(chain.first(), Some(&parent_id()));
-        assert_eq!(from_ps(parent_id()), chain);
-        assert!(!chain.contains(&INIT));
+        assert_eq!(chain.first().map(|above| above.pid), Some(parent_id()));
+        assert_eq!(pids(&from_ps(parent_id())), pids(&chain));
+        assert!(!pids(&chain).contains(&INIT));
     }
 
     #[test]
     fn a_circle_ends() {
-        assert_eq!(climb(5, Some).len(), MOST);
+        assert_eq!(climb(5, |pid| Some(Row { parent: pid, start: None })).len(), MOST);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn start_times_are_those_that_the_daemon_sees() {
+        let processes = agtmux_tmux::platform::process_table(false);
+        for above in of_this_process() {
+            assert_eq!(above.start, processes.start_time(above.pid), "{above:?}");
+        }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::io;
 
-const SERVICE_UNAVAILABLE: u16 = 503;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Stored, or refused for good.
     Taken,
+    /// A fault that is not the event's, and may pass. If it was stored after all, its key tells.
     NotStored,
 }
 
@@ -22,7 +21,7 @@ impl Answer {
         let Some(status) = bytes.get(9..12) else { return Ok(None) };
         let status = std::str::from_utf8(status).ok().and_then(|status| status.parse::<u16>().ok());
         match status {
-            Some(SERVICE_UNAVAILABLE) => Ok(Some(Self::NotStored)),
+            Some(500..) => Ok(Some(Self::NotStored)),
             Some(_) => Ok(Some(Self::Taken)),
             None => Err(io::Error::new(io::ErrorKind::InvalidData, "an HTTP answer without a status")),
         }
@@ -37,7 +36,10 @@ mod tests {
     fn the_status_is_all_that_counts() {
         assert_eq!(Answer::parse(b"HTTP/1.1 202 Accepted\r\n").ok(), Some(Some(Answer::Taken)));
         assert_eq!(Answer::parse(b"HTTP/1.1 400").ok(), Some(Some(Answer::Taken)));
-        assert_eq!(Answer::parse(b"HTTP/1.1 503 ").ok(), Some(Some(Answer::NotStored)));
+        for fault in ["500", "502", "503", "504", "599"] {
+            let line = format!("HTTP/1.1 {fault} ");
+            assert_eq!(Answer::parse(line.as_bytes()).ok(), Some(Some(Answer::NotStored)), "{line}");
+        }
         assert_eq!(Answer::parse(b"HTTP/1.1 20").ok(), Some(None));
         assert_eq!(Answer::parse(b"").ok(), Some(None));
         assert!(Answer::parse(b"SSH-2.0").is_err() && Answer::parse(b"HTTP/1.1 abc").is_err());

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::ancestors;
+use super::ancestors::{self, Ancestor};
 
 #[derive(Debug)]
 pub(crate) struct Event {
@@ -48,7 +48,9 @@ impl Event {
             agent_type: self.agent,
             pane: place.pane,
             pid: self.pid,
-            pids: place.pids,
+            // As far as they are known without a gap: they go by their place.
+            pid_starts: place.above.iter().map_while(|above| above.start).collect(),
+            pids: place.above.iter().map(|above| above.pid).collect(),
             socket: place.socket,
             cwd: place.cwd,
             event_time: Some(self.time),
@@ -65,7 +67,7 @@ pub(crate) struct Place {
     pane: Option<String>,
     socket: Option<String>,
     cwd: Option<String>,
-    pids: Vec<u32>,
+    above: Vec<Ancestor>,
 }
 
 impl Place {
@@ -80,7 +82,7 @@ impl Place {
             pane: variable("TMUX_PANE"),
             socket: tmux.as_deref().and_then(socket_of),
             cwd: std::env::current_dir().ok().and_then(text),
-            pids: ancestors::of_this_process(),
+            above: ancestors::of_this_process(),
         }
     }
 }

@@ -1,35 +1,21 @@
 //! A child that shares our process group and terminal, and a parent that nobody notices.
 //!
-//! Signals are blocked here, never ignored or handled: the child begins with the mask that we began with, and what we do
-//! to ourselves (stop, die) has its usual effect as soon as the signal is let through.
+//! Signals are blocked here, never ignored, and no handler of ours ever runs: the child begins with the mask that we began
+//! with, and what we do to ourselves (stop, die) has its usual effect as soon as the signal is let through.
 
 use std::cell::Cell;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::exit;
 
-use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, raise};
+use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
+use super::signals::{Received, Signals};
+use super::spawn::spawn;
 use crate::error::{CliError, Exit};
-
-const WATCHED: [Signal; 11] = [
-    Signal::SIGCHLD,
-    Signal::SIGINT,
-    Signal::SIGQUIT,
-    Signal::SIGTSTP,
-    Signal::SIGTTIN,
-    Signal::SIGTTOU,
-    Signal::SIGTERM,
-    Signal::SIGHUP,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGCONT,
-];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -40,7 +26,7 @@ pub(crate) enum End {
 
 pub(crate) struct Job {
     child: Pid,
-    watched: SigSet,
+    signals: Signals,
     /// Its terminal was taken away.
     hung_up: Cell<bool>,
 }
@@ -55,10 +41,9 @@ impl Job {
         words: &[OsString],
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> io::Result<Self> {
-        let watched: SigSet = WATCHED.into_iter().collect();
-        let usual = watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let (signals, usual) = Signals::hold()?;
         match spawn(words, variables, &usual) {
-            Ok(child) => Ok(Self { child, watched, hung_up: Cell::new(false) }),
+            Ok(child) => Ok(Self { child, signals, hung_up: Cell::new(false) }),
             Err(error) => {
                 usual.thread_set_mask()?;
                 Err(error)
@@ -81,9 +66,8 @@ impl Job {
             if let Some(end) = self.look() {
                 return end;
             }
-            match self.watched.wait() {
-                Ok(Signal::SIGCHLD) | Err(_) => {}
-                Ok(signal) => self.pass_on(signal),
+            if let Some(received) = self.signals.next() {
+                self.pass_on(&received);
             }
         }
     }
@@ -111,15 +95,17 @@ impl Job {
         }
     }
 
-    /// What a terminal sends goes to the whole foreground group: the child has it already.
-    fn pass_on(&self, signal: Signal) {
-        if signal == Signal::SIGHUP {
+    /// What was sent to the group has reached the child as well, and cannot be told from what was sent to us alone: better
+    /// twice than not at all.
+    fn pass_on(&self, received: &Received) {
+        if received.signal == Signal::SIGCHLD {
+            return;
+        }
+        if received.signal == Signal::SIGHUP {
             self.hung_up.set(true);
         }
-        let from_terminal =
-            matches!(signal, Signal::SIGINT | Signal::SIGQUIT | Signal::SIGTSTP | Signal::SIGTTIN | Signal::SIGTTOU);
-        if !(from_terminal && in_foreground()) {
-            let _ = kill(self.child, signal);
+        if received.is_news_to(self.child) {
+            let _ = kill(self.child, received.signal);
         }
     }
 
@@ -154,30 +140,6 @@ impl Job {
             }
         }
     }
-}
-
-/// std's own way hands our mask down, and we need another one.
-fn spawn(words: &[OsString], variables: impl Iterator<Item = (OsString, OsString)>, mask: &SigSet) -> io::Result<Pid> {
-    let text = |bytes: Vec<u8>| CString::new(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
-    let args: Vec<CString> = words.iter().map(|word| text(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
-    let variable = |(name, value): (OsString, OsString)| {
-        text([name.into_vec(), value.into_vec()].join(OsStr::new("=").as_bytes()))
-    };
-    let environment: Vec<CString> = variables.map(variable).collect::<io::Result<_>>()?;
-    let program = args.first().ok_or(io::ErrorKind::NotFound)?;
-    let mut attributes = PosixSpawnAttr::init()?;
-    attributes.set_sigmask(mask)?;
-    // Rust's runtime ignores it, and that would be inherited.
-    attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
-    attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
-    Ok(posix_spawnp(program, &PosixSpawnFileActions::init()?, &attributes, &args, &environment)?)
-}
-
-fn in_foreground() -> bool {
-    let terminal = std::fs::File::open("/dev/tty");
-    terminal.is_ok_and(|terminal| {
-        rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == getpgrp().as_raw())
-    })
 }
 
 /// Our parent is of the same session but not of our job, as a shell with job control is.

@@ -1,6 +1,8 @@
 //! `agtmux run`: a program as if it had been started without us, with its start and its end told to the daemon.
 
 pub(crate) mod job;
+mod signals;
+mod spawn;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

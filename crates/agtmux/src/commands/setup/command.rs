@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::message::Message;
+
+/// What every entry of ours is known by.
+const NAME: &str = "agtmux";
+
 /// `'/path/of/agtmux' hook claude Stop`
 #[derive(Debug, Clone)]
 pub(super) struct OurCommand {
@@ -12,6 +17,15 @@ pub(super) struct OurCommand {
 impl OurCommand {
     pub(super) fn new(program: &str, agent: &'static str) -> Self {
         Self { program: program.to_owned(), agent }
+    }
+
+    /// The same for an agtmux in another place.
+    pub(super) fn at(&self, program: &str) -> Self {
+        Self::new(program, self.agent)
+    }
+
+    pub(super) fn agent(&self) -> &'static str {
+        self.agent
     }
 
     pub(super) fn program(&self) -> &str {
@@ -27,21 +41,28 @@ impl OurCommand {
         vec![self.program.clone(), "hook".into(), self.agent.into(), event.into()]
     }
 
-    /// Also one that was made by an agtmux in another place.
-    pub(super) fn is_one(&self, line: &str) -> bool {
-        let Some((program, event)) = line.rsplit_once(&format!(" hook {} ", self.agent)) else { return false };
-        let is_word = !event.is_empty() && event.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        is_word && unquoted(program).is_some_and(|program| is_agtmux(&program))
+    /// Just as we write it, also if that was an agtmux in another place.
+    pub(super) fn is_one(&self, line: &str, event: &str) -> bool {
+        self.program_in(line, event).is_some()
     }
 
-    pub(super) fn are_words(&self, words: &[&str], event: &str) -> bool {
-        matches!(words, [program, "hook", agent, what, ..]
-            if *agent == self.agent && *what == event && is_agtmux(program))
+    /// The program that such a line calls.
+    pub(super) fn program_in(&self, line: &str, event: &str) -> Option<String> {
+        let program = line.strip_suffix(&format!(" hook {} {event}", self.agent))?;
+        unquoted(program).filter(|program| is_agtmux(program))
+    }
+
+    pub(super) fn are_words(&self, words: &[&str], event: &str, then: &str) -> bool {
+        matches!(words, [program, "hook", agent, what, rest @ ..]
+            if *agent == self.agent && *what == event && is_agtmux(program)
+                && rest.first().is_none_or(|next| *next == then))
     }
 }
 
+/// By its full path: we never write another.
 fn is_agtmux(program: &str) -> bool {
-    Path::new(program).file_name().is_some_and(|name| name == "agtmux")
+    let program = Path::new(program);
+    program.is_absolute() && program.file_name().is_some_and(|name| name == NAME)
 }
 
 /// For a shell.
@@ -51,20 +72,37 @@ fn quoted(text: &str) -> String {
 
 /// The program, if there is nothing else: a pipeline that ends with ours is somebody's own.
 fn unquoted(text: &str) -> Option<String> {
-    match text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        Some(inner) => {
-            let inner = inner.replace(r"'\''", "\0");
-            (!inner.contains('\'')).then(|| inner.replace('\0', "'"))
-        }
-        None => text.chars().all(|c| c.is_alphanumeric() || "/._-+~@%:,".contains(c)).then(|| text.to_owned()),
-    }
+    let inner = text.strip_prefix('\'')?.strip_suffix('\'')?.replace(r"'\''", "\0");
+    (!inner.contains('\'')).then(|| inner.replace('\0', "'"))
 }
 
 /// Where this program is. A name on PATH that leads here outlives updates better than what it leads to.
 pub(super) fn own_path() -> std::io::Result<PathBuf> {
-    let exe = std::env::current_exe()?;
+    let exe = before_its_end(std::env::current_exe()?);
     let same = |path: &PathBuf| path.canonicalize().is_ok_and(|real| Some(real) == exe.canonicalize().ok());
-    Ok(on_path("agtmux").filter(same).unwrap_or(exe))
+    Ok(on_path(NAME).filter(same).unwrap_or(exe))
+}
+
+/// An update that replaces the program while it runs puts another one in its place.
+fn before_its_end(exe: PathBuf) -> PathBuf {
+    let replaced = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
+}
+
+/// Why entries that call this program could not be taken out again, if so.
+pub(super) fn misnamed(program: &Path) -> Option<Message> {
+    if program.file_name().is_some_and(|name| name == NAME) && program.is_file() {
+        return None;
+    }
+    let path = program.display();
+    let message = Message::new("nothing was changed, because hooks that call this agtmux would not be known again");
+    Some(if program.is_file() {
+        message
+            .because(format!("it is '{path}', and setup knows its own hooks by the name '{NAME}'"))
+            .hint(format!("cp '{path}' ~/.local/bin/{NAME} && ~/.local/bin/{NAME} setup"))
+    } else {
+        message.because(format!("it was removed or replaced while it runs: '{path}'")).hint("agtmux setup")
+    })
 }
 
 /// The first executable of this name.
@@ -81,10 +119,12 @@ mod tests {
 
     #[test]
     fn what_was_written_is_known_again() {
-        for program in ["/usr/bin/agtmux", "/opt/it's here/agtmux", "agtmux"] {
+        for program in ["/usr/bin/agtmux", "/opt/it's here/agtmux"] {
             let line = OurCommand::new(program, "claude").line("Stop");
-            assert!(OurCommand::new("/elsewhere/agtmux", "claude").is_one(&line), "{line}");
-            assert!(!OurCommand::new(program, "codex").is_one(&line), "{line}");
+            let elsewhere = OurCommand::new("/elsewhere/agtmux", "claude");
+            assert_eq!(elsewhere.program_in(&line, "Stop").as_deref(), Some(program));
+            assert!(!elsewhere.is_one(&line, "PreToolUse"), "{line}");
+            assert!(!OurCommand::new(program, "codex").is_one(&line, "Stop"), "{line}");
         }
         assert_eq!(OurCommand::new("/a'b/agtmux", "gemini").line("X"), r"'/a'\''b/agtmux' hook gemini X");
     }
@@ -95,14 +135,21 @@ mod tests {
         for line in [
             "",
             "agtmux",
-            "/usr/bin/other hook claude Stop",
-            "agtmux hook claude Stop && rm x",
-            "log | agtmux hook claude ",
-            "notagtmux hook claude Stop",
+            "agtmux hook claude Stop",
+            "'agtmux' hook claude Stop",
+            "/usr/bin/agtmux hook claude Stop",
+            "'/usr/bin/other' hook claude Stop",
+            "'/usr/bin/notagtmux' hook claude Stop",
+            "'/usr/bin/agtmux' hook claude Stop && rm x",
+            "log | '/usr/bin/agtmux' hook claude Stop",
+            "'log' | '/usr/bin/agtmux' hook claude Stop",
         ] {
-            assert!(!ours.is_one(line), "{line}");
+            assert!(!ours.is_one(line, "Stop"), "{line}");
         }
-        assert!(ours.are_words(&["/x/agtmux", "hook", "claude", "notify", "--then", "y"], "notify"));
-        assert!(!ours.are_words(&["/x/agtmux", "hook"], "notify"));
+        assert!(ours.are_words(&["/x/agtmux", "hook", "claude", "notify"], "notify", "--then"));
+        assert!(ours.are_words(&["/x/agtmux", "hook", "claude", "notify", "--then", "y"], "notify", "--then"));
+        assert!(!ours.are_words(&["/x/agtmux", "hook", "claude", "notify", "--mine"], "notify", "--then"));
+        assert!(!ours.are_words(&["agtmux", "hook", "claude", "notify"], "notify", "--then"));
+        assert!(!ours.are_words(&["/x/agtmux", "hook"], "notify", "--then"));
     }
 }

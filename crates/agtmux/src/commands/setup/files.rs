@@ -13,19 +13,18 @@ use super::plan::Change;
 /// No settings are as large as this.
 const LARGEST: u64 = 8 << 20;
 
-/// The file itself: behind the links that lead to it.
+/// The file itself: behind the links that lead to it, also if it or directories above it are not there yet.
 pub(super) fn target_of(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
-        Ok(target) => Ok(target),
-        Err(error) if error.kind() == ErrorKind::NotFound => match fs::symlink_metadata(path) {
-            Ok(_) => Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere")),
-            // Its directory may be behind links, too, or not be there yet.
-            Err(_) => Ok(match (path.parent().and_then(|dir| fs::canonicalize(dir).ok()), path.file_name()) {
-                (Some(dir), Some(name)) => dir.join(name),
-                _ => path.to_owned(),
-            }),
-        },
-        Err(error) => Err(error),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        found => return found,
+    }
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere, or is behind one"));
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(dir), Some(name)) => Ok(target_of(dir)?.join(name)),
+        _ => Ok(path.to_owned()),
     }
 }
 
@@ -51,18 +50,22 @@ pub(super) fn replace(change: &Change) -> io::Result<Option<PathBuf>> {
     if read(path)?.as_deref() != before.map(str::as_bytes) {
         return Err(io::Error::other("it has been changed in the meantime; nothing was written"));
     }
-    let copied = before.filter(|_| after.is_some() && change.keeps_copy);
+    let copied = before.filter(|_| change.keeps_copy);
     let backup = copied.map(|text| back_up(path, text)).transpose()?;
     match after {
         Some(text) => write(path, text)?,
         None => fs::remove_file(path)?,
     }
     if after.is_none() {
-        // One into which somebody has put something else stays, and so do those above it.
-        let made = path.ancestors().skip(1).take(change.made_dirs);
-        let _ = made.map(fs::remove_dir).find(Result::is_err);
+        remove_dirs(path, change.made_dirs);
     }
     Ok(backup)
+}
+
+/// So many of the directories above this file. One into which somebody has put something else stays, and so do those
+/// above it.
+pub(super) fn remove_dirs(path: &Path, count: usize) {
+    let _ = path.ancestors().skip(1).take(count).map(fs::remove_dir).find(Result::is_err);
 }
 
 fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
@@ -89,7 +92,7 @@ fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
-    let mut draft = NamedTempFile::new_in(dir)?;
+    let mut draft = draft_of(path)?;
     draft.write_all(text.as_bytes())?;
     if let Ok(meta) = fs::metadata(path) {
         // Only root can give a file away; everyone else owns it already.
@@ -99,4 +102,62 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     draft.as_file().sync_all()?;
     draft.persist(path)?;
     Ok(())
+}
+
+const DRAFT_ENDS: &str = ".tmp";
+
+/// `.settings.json.agtmux-`, then a few letters.
+fn draft_begins(path: &Path) -> String {
+    format!(".{}.agtmux-", path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// What is to take the place of this file, beside it.
+pub(super) fn draft_of(path: &Path) -> io::Result<NamedTempFile> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    tempfile::Builder::new().prefix(&draft_begins(path)).suffix(DRAFT_ENDS).tempfile_in(dir)
+}
+
+/// Removes what a setup that was killed has left beside this file. Nobody else may be at it.
+pub(super) fn clear_drafts(path: &Path) {
+    let begins = draft_begins(path);
+    let is_draft = |name: &str| {
+        let letters = name.strip_prefix(&begins).and_then(|rest| rest.strip_suffix(DRAFT_ENDS));
+        letters.is_some_and(|letters| !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    };
+    let beside = path.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    for entry in beside.filter(|entry| entry.file_name().to_str().is_some_and(is_draft)) {
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_are_known_by_their_names() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let names = ["settings.json", "settings.json.agtmux-backup-20260101T000000Z", ".settings.json.agtmux-.tmp"];
+        let others = names.map(|name| dir.path().join(name));
+        others.iter().for_each(|path| fs::write(path, "").expect("written"));
+        let (_, draft) = draft_of(&others[0]).and_then(|draft| Ok(draft.keep()?)).expect("made");
+        assert!(draft.exists());
+        clear_drafts(&others[0]);
+        assert!(!draft.exists() && others.iter().all(|path| path.exists()));
+    }
+
+    #[test]
+    fn what_is_not_there_yet_is_behind_links_too() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let real = dir.path().canonicalize().expect("it is there").join("real");
+        fs::create_dir(&real).expect("made");
+        let link = |name: &str, to: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("linked");
+        link("link", "real");
+        link("nowhere", "gone");
+        let target = |path: &str| target_of(&dir.path().join(path));
+        assert_eq!(target("link/a/b/c.json").ok(), Some(real.join("a/b/c.json")));
+        assert!(target("nowhere").is_err() && target("nowhere/a/b.json").is_err());
+    }
 }

@@ -46,62 +46,105 @@ pub(super) struct Change {
 }
 
 impl FilePlan {
+    pub(super) fn is_change(&self) -> bool {
+        matches!(self.outcome, Outcome::Change(_))
+    }
+
     pub(super) fn is_removal(&self) -> bool {
         matches!(&self.outcome, Outcome::Change(change) if change.after.is_none())
     }
 }
 
+impl Outcome {
+    /// Whether it comes to the same as what was shown, or to nothing any more.
+    fn is_within(&self, shown: &Self) -> bool {
+        match (self, shown) {
+            (Self::Change(now), Self::Change(then)) => (&now.before, &now.after) == (&then.before, &then.after),
+            (Self::Change(_), _) => false,
+            _ => true,
+        }
+    }
+}
+
+/// What is to be done now, as far as it was agreed to.
+pub(super) fn agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
+    let agreed = |plan: FilePlan| {
+        let then = shown.iter().find(|shown| shown.path == plan.path)?;
+        let why = "it was changed after the changes were shown; run agtmux setup again";
+        let outcome = if plan.outcome.is_within(&then.outcome) { plan.outcome } else { Outcome::Refused(why.into()) };
+        Some(FilePlan { path: plan.path, outcome })
+    };
+    now.into_iter().filter_map(agreed).collect()
+}
+
 pub(super) fn plan(agent: &'static Agent, dir: &Path, program: &str, aim: Aim, record: &Record) -> Vec<FilePlan> {
-    let ours = OurCommand::new(program, agent.name);
-    let one = |file: &SettingsFile| {
-        let path = dir.join(file.name);
-        let outcome = match change(&path, &file.content, &ours, aim, record) {
+    let job = Job { ours: OurCommand::new(program, agent.name), aim, record };
+    if aim == Aim::Install {
+        return agent.files.iter().map(|file| job.plan(dir.join(file.name), file)).collect();
+    }
+    let here = agent.files.iter().filter(|_| dir.is_dir());
+    let mut plans: Vec<FilePlan> = here.map(|file| job.plan(dir.join(file.name), file)).collect();
+    // A variable that named another place then may have gone since.
+    for (path, entry) in record.files_of(agent.name).filter(|(path, _)| path.exists()) {
+        let is_planned = plans.iter().any(|plan| files::target_of(&plan.path).is_ok_and(|target| target == path));
+        let file = agent.files.iter().find(|file| file.name == entry.file && !is_planned);
+        plans.extend(file.map(|file| job.plan(path.to_owned(), file)));
+    }
+    plans
+}
+
+/// What is to be done for one agent.
+struct Job<'a> {
+    ours: OurCommand,
+    aim: Aim,
+    record: &'a Record,
+}
+
+impl Job<'_> {
+    fn plan(&self, path: PathBuf, file: &SettingsFile) -> FilePlan {
+        let outcome = match self.change(&path, file) {
             Ok(Some(change)) => Outcome::Change(Box::new(change)),
             Ok(None) => Outcome::Nothing,
             Err(why) => Outcome::Refused(why),
         };
         FilePlan { path, outcome }
-    };
-    agent.files.iter().map(one).collect()
-}
+    }
 
-fn change(
-    path: &Path,
-    content: &Content,
-    ours: &OurCommand,
-    aim: Aim,
-    record: &Record,
-) -> Result<Option<Change>, String> {
-    let target = files::target_of(path).map_err(|error| error.to_string())?;
-    let before = match files::read(&target).map_err(|error| error.to_string())? {
-        Some(bytes) => Some(String::from_utf8(bytes).map_err(|error| not_text(&error))?),
-        None => None,
-    };
-    let text = before.as_deref().unwrap_or_default();
-    let known = record.of(&target);
-    let told = |fault: Fault| format!("line {}: {}", fault.line, fault.why);
-    let holds_ours = content.holds_ours(text, ours).map_err(told)?;
-    let clean = if holds_ours { content.remove(text, &known.hints, ours).map_err(told)? } else { text.to_owned() };
-    let is_whole = matches!(content, Content::Whole(_));
-    let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
-    let keeps_copy = !is_whole;
-    let missing_dirs = || target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
-    let made_dirs = if holds_ours { known.made_dirs } else { missing_dirs() };
-    match aim {
-        Aim::Uninstall if !holds_ours => Ok(None),
-        Aim::Uninstall => {
-            let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
-            Ok(Some(Change { target, before, after, entry: None, keeps_copy, made_dirs }))
-        }
-        Aim::Install if content.is_current(text, ours).map_err(told)? => Ok(None),
-        Aim::Install => {
-            let (after, hints) = content.install(&clean, ours).map_err(told)?;
-            // Nothing is put in that could not be taken out again.
-            if content.remove(&after, &hints, ours).as_deref() != Ok(clean.as_str()) {
-                return Err("it has a form that agtmux could not restore exactly, so it is left alone".into());
+    fn change(&self, path: &Path, file: &SettingsFile) -> Result<Option<Change>, String> {
+        let (content, ours) = (&file.content, &self.ours);
+        let target = files::target_of(path).map_err(|error| error.to_string())?;
+        let before = match files::read(&target).map_err(|error| error.to_string())? {
+            Some(bytes) => Some(String::from_utf8(bytes).map_err(|error| not_text(&error))?),
+            None => None,
+        };
+        let text = before.as_deref().unwrap_or_default();
+        let known = self.record.of(&target);
+        let told = |fault: Fault| format!("line {}: {}", fault.line, fault.why);
+        let holds_ours = content.author(text, &known.hints, ours).map_err(told)?.is_some();
+        let clean = if holds_ours { content.remove(text, &known.hints, ours).map_err(told)? } else { text.to_owned() };
+        let is_whole = matches!(content, Content::Whole(_));
+        let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
+        let missing_dirs = target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
+        // Those of a setup that was killed after it had made them are there, and ours all the same.
+        let made_dirs = self.record.made_dirs(&target).max(missing_dirs);
+        match self.aim {
+            Aim::Uninstall if !holds_ours => Ok(None),
+            Aim::Uninstall => {
+                let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
+                let all_ours = is_whole || after.is_none() && content.is_as_written(text, &known.hints, ours);
+                Ok(Some(Change { target, before, after, entry: None, keeps_copy: !all_ours, made_dirs }))
             }
-            let entry = Some(Entry { created, made_dirs, hints });
-            Ok(Some(Change { target, before, after: Some(after), entry, keeps_copy, made_dirs }))
+            Aim::Install if content.is_current(text, &known.hints, ours).map_err(told)? => Ok(None),
+            Aim::Install => {
+                let (after, hints) = content.install(&clean, ours).map_err(told)?;
+                // Nothing is put in that could not be taken out again.
+                if content.remove(&after, &hints, ours).as_deref() != Ok(clean.as_str()) {
+                    return Err("it has a form that agtmux could not restore exactly, so it is left alone".into());
+                }
+                let (agent, file) = (ours.agent().to_owned(), file.name.to_owned());
+                let entry = Some(Entry { agent, file, created, made_dirs, hints });
+                Ok(Some(Change { target, before, after: Some(after), entry, keeps_copy: !is_whole, made_dirs }))
+            }
         }
     }
 }
@@ -118,19 +161,27 @@ impl Content {
         matches!(self, Self::Whole(_) | Self::Hooks(Format { shape: Shape::Own { .. }, .. }))
     }
 
-    fn holds_ours(&self, text: &str, ours: &OurCommand) -> Result<bool, Fault> {
-        match self {
-            Self::Hooks(_) => hooks::installed(text, ours).map(|found| !found.is_empty()),
-            Self::FlatHooks(_) => flat::installed(text, ours).map(|found| !found.is_empty()),
-            Self::Notify => notify::is_installed(text, ours),
-            Self::Whole(_) => whole::is_installed(text),
-        }
+    /// The program that the entries of ours in it call. None where there are none.
+    fn author(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<Option<String>, Fault> {
+        let found = match self {
+            Self::Hooks(format) => hooks::installed(text, format, hints, ours)?,
+            Self::FlatHooks(events) => flat::installed(text, events, hints, ours)?,
+            Self::Notify => return notify::program(text, ours),
+            Self::Whole(_) => return whole::is_installed(text).map(|is| is.then(|| ours.program().to_owned())),
+        };
+        Ok(found.first().and_then(|(event, command)| ours.program_in(command, event)))
     }
 
-    fn is_current(&self, text: &str, ours: &OurCommand) -> Result<bool, Fault> {
+    /// Whether it is to the byte what an agtmux, wherever it is, puts where nothing was.
+    fn is_as_written(&self, text: &str, hints: &Hints, ours: &OurCommand) -> bool {
+        let Ok(Some(author)) = self.author(text, hints, ours) else { return false };
+        self.install("", &ours.at(&author)).is_ok_and(|(written, _)| written == text)
+    }
+
+    fn is_current(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<bool, Fault> {
         match self {
-            Self::Hooks(format) => hooks::is_current(text, format, ours),
-            Self::FlatHooks(events) => flat::is_current(text, events, ours),
+            Self::Hooks(format) => hooks::is_current(text, format, hints, ours),
+            Self::FlatHooks(events) => flat::is_current(text, events, hints, ours),
             Self::Notify => notify::is_current(text, ours),
             Self::Whole(template) => Ok(whole::is_current(text, template, ours)),
         }
@@ -148,7 +199,7 @@ impl Content {
     fn remove(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
         match self {
             Self::Hooks(format) => hooks::remove(text, format, hints, ours),
-            Self::FlatHooks(_) => flat::remove(text, hints, ours),
+            Self::FlatHooks(events) => flat::remove(text, events, hints, ours),
             Self::Notify => notify::remove(text, hints, ours),
             Self::Whole(_) => Ok(String::new()),
         }

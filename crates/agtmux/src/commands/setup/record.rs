@@ -1,16 +1,18 @@
 //! What setup has put where, so that it can be taken out to the last byte.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use agtmux_api::paths::Paths;
 use serde::{Deserialize, Serialize};
 
 use super::edit::Hints;
+use super::files;
 
-/// Losing it costs no more than a pair of empty brackets that stays or goes.
+/// Without it our entries are still known, but not what was there before them, nor where else they are.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     #[serde(default)]
@@ -19,6 +21,11 @@ pub(super) struct Record {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
+    /// Whose settings these are, and which: behind a link a file may have any name.
+    #[serde(default)]
+    pub(super) agent: String,
+    #[serde(default)]
+    pub(super) file: String,
     /// There was no such file before.
     #[serde(default)]
     pub(super) created: bool,
@@ -33,7 +40,37 @@ impl Record {
     /// One that cannot be read counts as none.
     pub(super) fn load(paths: &Paths) -> Self {
         let bytes = fs::read(paths.setup_record()).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        let Self { files } = serde_json::from_slice(&bytes).unwrap_or_default();
+        // Directories that were not there when it was written may be behind links.
+        let files = files.into_iter().map(|(path, entry)| (files::target_of(&path).unwrap_or(path), entry)).collect();
+        Self { files }
+    }
+
+    /// Waits until no other setup changes anything, and keeps them waiting for as long as the file is open.
+    pub(super) fn lock(paths: &Paths) -> std::io::Result<File> {
+        paths.prepare_state_dir().map_err(std::io::Error::other)?;
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(paths.setup_lock())?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    /// The files of an agent, wherever they are.
+    pub(super) fn files_of(&self, agent: &str) -> impl Iterator<Item = (&Path, &Entry)> {
+        self.files.iter().filter(move |(_, entry)| entry.agent == agent).map(|(path, entry)| (path.as_path(), entry))
+    }
+
+    /// Files that are no longer there, and how many of the directories above each were made for it. Where the directory
+    /// is not there either, it may come back with all that is in it.
+    pub(super) fn gone(&self, agent: &str) -> Vec<(PathBuf, usize)> {
+        let is_gone = |path: &Path| !path.exists() && path.parent().is_some_and(Path::is_dir);
+        let gone = self.files_of(agent).filter(|(path, _)| is_gone(path));
+        gone.map(|(path, entry)| (path.to_owned(), entry.made_dirs)).collect()
+    }
+
+    /// How many of the directories above this file were made for it, or for one beside it.
+    pub(super) fn made_dirs(&self, file: &Path) -> usize {
+        let beside = self.files.iter().filter(|(path, _)| path.parent() == file.parent());
+        beside.map(|(_, entry)| entry.made_dirs).max().unwrap_or_default()
     }
 
     pub(super) fn of(&self, file: &Path) -> Entry {
@@ -55,9 +92,10 @@ impl Record {
             };
         }
         paths.prepare_state_dir().map_err(std::io::Error::other)?;
-        let mut draft = tempfile::NamedTempFile::new_in(&paths.state_dir)?;
+        let path = paths.setup_record();
+        let mut draft = files::draft_of(&path)?;
         draft.write_all(&serde_json::to_vec_pretty(self)?)?;
-        draft.persist(paths.setup_record())?;
+        draft.persist(path)?;
         Ok(())
     }
 }

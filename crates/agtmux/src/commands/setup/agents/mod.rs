@@ -79,6 +79,13 @@ impl Agent {
         elsewhere.or_else(|| Some(set("HOME")?.join(self.home.below_home)))
     }
 
+    /// The variable that would move its settings, were its value not relative: to what, only the agent knows.
+    pub(super) fn ignored(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {
+        let (variable, _) = self.home.variable;
+        let value = var(variable).filter(|value| !variable.is_empty() && !value.is_empty()).map(PathBuf::from)?;
+        value.is_relative().then_some((variable, value))
+    }
+
     /// Whether there is a sign of it on this machine.
     pub(super) fn is_here(&self, dir: &std::path::Path) -> bool {
         dir.is_dir() || on_path(self.program).is_some()
@@ -105,5 +112,9 @@ mod tests {
         assert_eq!(dir("opencode", &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/opencode".into()));
         assert_eq!(dir("pi", &[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")]), Some("/p".into()));
         assert_eq!(dir("codex", &[]), None);
+        let ignored = |value: &'static str| {
+            Agent::named("claude").and_then(|agent| agent.ignored(|_| Some(value.into()))).map(|(name, _)| name)
+        };
+        assert_eq!((ignored("rel"), ignored("/c"), ignored("")), (Some("CLAUDE_CONFIG_DIR"), None, None));
     }
 }

@@ -2,10 +2,11 @@
 //! `{"version": 1, "hooks": {"event": [{"command": "…"}]}}`
 
 use super::json::{self, Brackets, Layout, Node};
+use super::prune::{self, Found, HOOKS, path_of};
 use super::{Fault, Hints, apply, content_start, draft, newline_of};
 use crate::commands::setup::command::OurCommand;
 
-const HOOKS: &str = "hooks";
+const COMMAND: &str = "command";
 const VERSION: &str = "version";
 
 type Events = &'static [&'static str];
@@ -18,7 +19,7 @@ pub(in crate::commands::setup) fn install(
 ) -> Result<(String, Hints), Fault> {
     let Some(root) = json::parse(text)? else { return Ok(into_blank(text, events, ours)) };
     let root_brackets = object(text, &root, "the file is no object")?;
-    let mut hints = Hints::default();
+    let mut hints = Hints::for_events(events);
     let (mut splices, mut members) = (Vec::new(), Vec::new());
     hints.version = root.member(VERSION).is_none();
     members.extend(hints.version.then(version));
@@ -57,7 +58,7 @@ fn into_blank(text: &str, events: Events, ours: &OurCommand) -> (String, Hints) 
     let object = format!("{{{separator}{},{separator}{}{newline}}}{newline}", version(), hooks(events, &layout, ours));
     let open_line = text.len() > content_start(text) && !text.ends_with('\n');
     let before = if open_line { newline } else { "" };
-    let hints = Hints { blank: Some(text.to_owned()), version: true, ..Hints::default() };
+    let hints = Hints { blank: Some(text.to_owned()), version: true, ..Hints::for_events(events) };
     (format!("{text}{before}{object}"), hints)
 }
 
@@ -76,7 +77,7 @@ fn member(event: &str, ours: &OurCommand) -> String {
 
 /// Without a time limit: what is written about its unit differs, and ours takes no time.
 fn entry(event: &str, ours: &OurCommand) -> String {
-    draft::object(&[("command", draft::string(&ours.line(event)))])
+    draft::object(&[(COMMAND, draft::string(&ours.line(event)))])
 }
 
 fn object(text: &str, node: &Node, why: &str) -> Result<Brackets, Fault> {
@@ -96,20 +97,26 @@ fn note_if_empty(text: &str, brackets: &Brackets, path: &str, hints: &mut Hints)
     }
 }
 
-fn path_of(event: &str) -> String {
-    format!("{HOOKS}/{event}")
-}
-
 /// Every command of ours with its event, in the order of the text.
-pub(in crate::commands::setup) fn installed(text: &str, ours: &OurCommand) -> Result<Vec<(String, String)>, Fault> {
+pub(in crate::commands::setup) fn installed(
+    text: &str,
+    events: Events,
+    hints: &Hints,
+    ours: &OurCommand,
+) -> Result<Vec<(String, String)>, Fault> {
     let root = json::parse(text)?;
-    let found = root.iter().flat_map(|root| entries(root, ours));
-    Ok(found.map(|(_, event, command)| (event, command)).collect())
+    let found = root.iter().flat_map(|root| entries(root, events, hints, ours));
+    Ok(found.map(|found| (found.event, found.command)).collect())
 }
 
 /// Whether it holds exactly what an installation would put in.
-pub(in crate::commands::setup) fn is_current(text: &str, events: Events, ours: &OurCommand) -> Result<bool, Fault> {
-    let mut found = installed(text, ours)?;
+pub(in crate::commands::setup) fn is_current(
+    text: &str,
+    events: Events,
+    hints: &Hints,
+    ours: &OurCommand,
+) -> Result<bool, Fault> {
+    let mut found = installed(text, events, hints, ours)?;
     let mut wanted: Vec<_> = events.iter().map(|event| ((*event).to_owned(), ours.line(event))).collect();
     found.sort();
     wanted.sort();
@@ -117,66 +124,40 @@ pub(in crate::commands::setup) fn is_current(text: &str, events: Events, ours: &
 }
 
 /// Takes every entry of ours out, the brackets that held nothing else, and the version if it is ours.
-pub(in crate::commands::setup) fn remove(text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
-    let mut text = text.to_owned();
-    loop {
-        let Some(root) = json::parse(&text)? else { return Ok(text) };
-        match entries(&root, ours).into_iter().next() {
-            Some((place, event, _)) => text = without(&text, &root, place, &event, hints),
-            None => break,
-        }
-    }
+pub(in crate::commands::setup) fn remove(
+    text: &str,
+    events: Events,
+    hints: &Hints,
+    ours: &OurCommand,
+) -> Result<String, Fault> {
+    let mut text = prune::all(text, hints, |root| entries(root, events, hints, ours))?;
     if let Some(root) = json::parse(&text)?
         && hints.version
         // In a file that was blank before us it stays for as long as others need it.
         && (hints.blank.is_none() || root.brackets().is_some_and(|brackets| brackets.items.len() == 1))
         && let (Some((index, _)), Some(brackets)) = (root.member(VERSION), root.brackets())
+        && !json::remarks(&text)?.iter().any(|remark| prune::is_within(remark, &brackets.items[index]))
     {
         text = brackets.without(&text, index, hints.empty.get("").map(String::as_str));
     }
-    blank_again(text, hints)
+    prune::blank_again(text, hints)
 }
 
-/// Positions of an event among the hooks and of an entry in its list, the event's name, the command.
-type Entry = ((usize, usize), String, String);
-
-fn entries(root: &Node, ours: &OurCommand) -> Vec<Entry> {
+/// Only what has just the form that we write: what is like it is somebody's own.
+fn entries(root: &Node, events: Events, hints: &Hints, ours: &OurCommand) -> Vec<Found> {
     let mut found = Vec::new();
-    let Some((_, Node::Object(events, _))) = root.member(HOOKS) else { return found };
-    for (e, event) in events.iter().enumerate() {
+    let Some((_, Node::Object(members, _))) = root.member(HOOKS) else { return found };
+    for (e, event) in members.iter().enumerate() {
+        let name = event.name.as_str();
         let Node::Array(list, _) = &event.value else { continue };
-        for (n, entry) in list.iter().enumerate() {
-            let command = entry.member("command").and_then(|(_, node)| node.text());
-            if let Some(command) = command.filter(|command| ours.is_one(command)) {
-                found.push(((e, n), event.name.clone(), command.to_owned()));
+        if !events.contains(&name) && !hints.events.iter().any(|known| known == name) {
+            continue;
+        }
+        for (n, entry) in list.iter().enumerate().filter(|(_, entry)| entry.has_just(&[COMMAND])) {
+            if let Some(command) = entry.text_of(COMMAND).filter(|command| ours.is_one(command, name)) {
+                found.push(Found { event: name.to_owned(), command: command.to_owned(), at: (e, n), in_group: None });
             }
         }
     }
     found
-}
-
-/// From the outermost pair of brackets that holds nothing but this entry.
-fn without(text: &str, root: &Node, (e, n): (usize, usize), event: &str, hints: &Hints) -> String {
-    let Some((h, hooks)) = root.member(HOOKS) else { return text.to_owned() };
-    let Node::Object(events, _) = hooks else { return text.to_owned() };
-    let path = path_of(event);
-    // From the inside out: a pair of brackets, the item in it that goes, and where what it held before is noted.
-    let steps = [(&events[e].value, n, path.as_str()), (hooks, e, HOOKS), (root, h, "")];
-    for (node, index, path) in steps {
-        let Some(brackets) = node.brackets() else { continue };
-        let inner = hints.empty.get(path);
-        if brackets.items.len() > 1 || inner.is_some() || path.is_empty() {
-            return brackets.without(text, index, inner.map(String::as_str));
-        }
-    }
-    text.to_owned()
-}
-
-/// A text that was blank before us is blank again once its last value has gone.
-fn blank_again(text: String, hints: &Hints) -> Result<String, Fault> {
-    let (Some(blank), Some(root)) = (&hints.blank, json::parse(&text)?) else { return Ok(text) };
-    let (before, after) = (&text[..root.range().start], &text[root.range().end..]);
-    let is_empty = root.brackets().is_some_and(|brackets| text[brackets.inside].trim().is_empty());
-    let untouched = before.trim() == blank.trim() && after.trim().is_empty();
-    Ok(if is_empty && untouched { blank.clone() } else { text })
 }

@@ -36,6 +36,12 @@ pub(super) fn tokens(text: &str, gap: Range<usize>) -> Vec<(Kind, Range<usize>)>
     found
 }
 
+/// The texts of the comments.
+pub(super) fn remarks(text: &str, gap: Range<usize>) -> Vec<&str> {
+    let all = tokens(text, gap).into_iter().filter(|(kind, _)| *kind != Kind::Comma);
+    all.map(|(_, range)| &text[range]).collect()
+}
+
 pub(super) fn comma(text: &str, gap: Range<usize>) -> Option<Range<usize>> {
     tokens(text, gap).into_iter().find(|(kind, _)| *kind == Kind::Comma).map(|(_, range)| range)
 }

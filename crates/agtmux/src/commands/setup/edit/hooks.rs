@@ -2,6 +2,7 @@
 //! `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
 
 use super::json::{self, Brackets, Node};
+use super::prune::{self, Found, HOOKS, path_of};
 use super::{Fault, Hints, Splice, apply, content_start, draft, newline_of};
 use crate::commands::setup::command::OurCommand;
 
@@ -27,10 +28,10 @@ pub(in crate::commands::setup) enum Shape {
     Own { version: u32 },
 }
 
-const HOOKS: &str = "hooks";
+const MATCHER: &str = "matcher";
 const VERSION: &str = "version";
-/// Where an entry has its command, in one shape and the other.
-const COMMANDS: [&str; 2] = ["command", "bash"];
+/// What an entry shows itself as, where it has a name.
+const NAME: &str = "agtmux";
 
 /// Puts an entry for each event in, beside what is there. The text must hold none of ours.
 pub(in crate::commands::setup) fn install(
@@ -38,7 +39,7 @@ pub(in crate::commands::setup) fn install(
     format: &Format,
     ours: &OurCommand,
 ) -> Result<(String, Hints), Fault> {
-    let mut hints = Hints::default();
+    let mut hints = Hints::for_events(format.events);
     let Some(root) = json::parse(text)? else { return Ok(into_blank(text, format, ours)) };
     let root_brackets = brackets(text, &root, "the settings are no object", true)?;
     if version_of(format).is_some_and(|version| is_alone(&version, text)) {
@@ -76,7 +77,7 @@ fn into_blank(text: &str, format: &Format, ours: &OurCommand) -> (String, Hints)
     let object = format!("{{{separator}{}{newline}}}{newline}", members.join(&format!(",{separator}")));
     let open_line = text.len() > content_start(text) && !text.ends_with('\n');
     let before = if open_line { newline } else { "" };
-    (format!("{text}{before}{object}"), Hints { blank: Some(text.to_owned()), ..Hints::default() })
+    (format!("{text}{before}{object}"), Hints { blank: Some(text.to_owned()), ..Hints::for_events(format.events) })
 }
 
 fn into_list(text: &str, event: &str, list: &Node, group: &str, hints: &mut Hints) -> Result<Vec<Splice>, Fault> {
@@ -96,32 +97,41 @@ fn note_if_empty(text: &str, brackets: &Brackets, path: &str, hints: &mut Hints)
     }
 }
 
-fn path_of(event: &str) -> String {
-    format!("{HOOKS}/{event}")
-}
-
 fn member(event: &str, format: &Format, ours: &OurCommand) -> String {
     draft::member(event, &format!("[{}]", group(event, format, ours)))
 }
 
 fn group(event: &str, format: &Format, ours: &OurCommand) -> String {
-    let (kind, command, timeout) =
-        (draft::string("command"), draft::string(&ours.line(event)), format.timeout.to_string());
-    let (matcher, named) = match format.shape {
-        Shape::Grouped { matcher, named } => (matcher, named),
-        Shape::Own { .. } => {
-            return draft::object(&[("type", kind), (COMMANDS[1], command), ("timeoutSec", timeout)]);
-        }
+    let value = |key: &&'static str| match *key {
+        "name" => draft::string(NAME),
+        "type" => draft::string("command"),
+        "timeout" | "timeoutSec" => format.timeout.to_string(),
+        _ => draft::string(&ours.line(event)),
     };
-    let mut entry = vec![("type", kind), (COMMANDS[0], command), ("timeout", timeout)];
-    if named {
-        entry.insert(0, ("name", draft::string("agtmux")));
+    let fields: Vec<_> = format.shape.entry_keys().iter().map(|key| (*key, value(key))).collect();
+    let entry = draft::object(&fields);
+    match format.shape {
+        Shape::Own { .. } => entry,
+        Shape::Grouped { matcher, .. } => {
+            let matcher = matcher.map(|matcher| (MATCHER, draft::string(matcher)));
+            let group: Vec<_> = matcher.into_iter().chain([(HOOKS, format!("[{entry}]"))]).collect();
+            draft::object(&group)
+        }
     }
-    let mut group = vec![(HOOKS, format!("[{}]", draft::object(&entry)))];
-    if let Some(matcher) = matcher {
-        group.insert(0, ("matcher", draft::string(matcher)));
+}
+
+impl Shape {
+    fn entry_keys(&self) -> &'static [&'static str] {
+        match self {
+            Self::Grouped { named: true, .. } => &["name", "type", "command", "timeout"],
+            Self::Grouped { named: false, .. } => &["type", "command", "timeout"],
+            Self::Own { .. } => &["type", "bash", "timeoutSec"],
+        }
     }
-    draft::object(&group)
+
+    fn command_key(&self) -> &'static str {
+        if matches!(self, Self::Own { .. }) { "bash" } else { "command" }
+    }
 }
 
 /// What a file of ours says besides hooks.
@@ -133,15 +143,25 @@ fn version_of(format: &Format) -> Option<String> {
 }
 
 /// Every command of ours with its event, in the order of the text.
-pub(in crate::commands::setup) fn installed(text: &str, ours: &OurCommand) -> Result<Vec<(String, String)>, Fault> {
+pub(in crate::commands::setup) fn installed(
+    text: &str,
+    format: &Format,
+    hints: &Hints,
+    ours: &OurCommand,
+) -> Result<Vec<(String, String)>, Fault> {
     let root = json::parse(text)?;
-    let found = root.iter().flat_map(|root| entries(root, ours));
-    Ok(found.map(|entry| (entry.event, entry.command)).collect())
+    let found = root.iter().flat_map(|root| entries(root, format, hints, ours));
+    Ok(found.map(|found| (found.event, found.command)).collect())
 }
 
 /// Whether it holds exactly what an installation would put in.
-pub(in crate::commands::setup) fn is_current(text: &str, format: &Format, ours: &OurCommand) -> Result<bool, Fault> {
-    let mut found = installed(text, ours)?;
+pub(in crate::commands::setup) fn is_current(
+    text: &str,
+    format: &Format,
+    hints: &Hints,
+    ours: &OurCommand,
+) -> Result<bool, Fault> {
+    let mut found = installed(text, format, hints, ours)?;
     let mut wanted: Vec<_> = format.events.iter().map(|event| ((*event).to_owned(), ours.line(event))).collect();
     found.sort();
     wanted.sort();
@@ -155,13 +175,12 @@ pub(in crate::commands::setup) fn remove(
     hints: &Hints,
     ours: &OurCommand,
 ) -> Result<String, Fault> {
-    let mut left = text.to_owned();
-    while let Some(root) = json::parse(&left)? {
-        let Some(entry) = entries(&root, ours).into_iter().next() else { break };
-        left = without(&left, &root, &entry, hints);
+    let left = prune::all(text, hints, |root| entries(root, format, hints, ours))?;
+    if left == text {
+        return Ok(left);
     }
     let only_version = version_of(format).is_some_and(|version| is_alone(&version, &left));
-    Ok(if only_version && left != text { hints.blank.clone().unwrap_or_default() } else { left })
+    if only_version { Ok(hints.blank.clone().unwrap_or_default()) } else { prune::blank_again(left, hints) }
 }
 
 /// Whether there is nothing but this member.
@@ -170,74 +189,48 @@ fn is_alone(member: &str, text: &str) -> bool {
     inner.is_some_and(|inner| inner.trim() == member)
 }
 
-/// One command of ours and the way to it.
-struct Entry {
-    event: String,
-    command: String,
-    /// Positions: of the event among the hooks, of the group, of the entry in its group.
-    at: (usize, usize, usize),
-    /// Nothing else is in its group.
-    alone: bool,
-}
-
-fn entries(root: &Node, ours: &OurCommand) -> Vec<Entry> {
+/// Only what has just the form that we write: what is like it is somebody's own.
+fn entries(root: &Node, format: &Format, hints: &Hints, ours: &OurCommand) -> Vec<Found> {
     let mut found = Vec::new();
     let Some((_, Node::Object(events, _))) = root.member(HOOKS) else { return found };
     for (e, event) in events.iter().enumerate() {
-        let Node::Array(groups, _) = &event.value else { continue };
-        for (g, group) in groups.iter().enumerate() {
-            // Where there are no groups, an entry is as good as one that is alone in its group.
-            let list = match group.member(HOOKS) {
-                Some((_, Node::Array(list, _))) => list.as_slice(),
-                _ => std::slice::from_ref(group),
-            };
-            for (n, entry) in list.iter().enumerate() {
-                let mut commands = COMMANDS.iter().filter_map(|name| entry.member(name)?.1.text());
-                if let Some(command) = commands.find(|command| ours.is_one(command)) {
-                    let (event, command) = (event.name.clone(), command.to_owned());
-                    found.push(Entry { event, command, at: (e, g, n), alone: list.len() == 1 });
-                }
-            }
+        let name = event.name.as_str();
+        let Node::Array(items, _) = &event.value else { continue };
+        if !format.events.contains(&name) && !hints.events.iter().any(|known| known == name) {
+            continue;
+        }
+        for (n, item) in items.iter().enumerate() {
+            let commands = commands_in(item, name, format, ours).into_iter();
+            found.extend(commands.map(|(in_group, command)| Found {
+                event: name.to_owned(),
+                command: command.to_owned(),
+                at: (e, n),
+                in_group,
+            }));
         }
     }
     found
 }
 
-/// From the outermost pair of brackets that holds nothing but this entry.
-fn without(text: &str, root: &Node, entry: &Entry, hints: &Hints) -> String {
-    let (e, g, n) = entry.at;
-    let Some((h, hooks)) = root.member(HOOKS) else { return text.to_owned() };
-    let Node::Object(events, _) = hooks else { return text.to_owned() };
-    let Node::Array(groups, _) = &events[e].value else { return text.to_owned() };
-    let path = path_of(&entry.event);
-    // From the inside out: a pair of brackets, the item in it that goes, and whether it stays when it is empty.
-    let list = groups[g].member(HOOKS).map(|(_, list)| list);
-    let steps = [
-        (list, n, None, false),
-        (Some(&events[e].value), g, hints.empty.get(&path), hints.empty.contains_key(&path)),
-        (Some(hooks), e, hints.empty.get(HOOKS), hints.empty.contains_key(HOOKS)),
-        (Some(root), h, hints.empty.get(""), true),
-    ];
-    let first = usize::from(entry.alone);
-    for (node, index, inner, stays) in steps.into_iter().skip(first) {
-        let Some(brackets) = node.and_then(Node::brackets) else { continue };
-        if brackets.items.len() > 1 || stays || first == 0 {
-            let left = brackets.without(text, index, inner.map(String::as_str));
-            return blank_again(text, left, &brackets, root, hints);
-        }
+/// Our commands in an item of an event's list, with their positions where it is a group of somebody else's, too.
+fn commands_in<'n>(item: &'n Node, event: &str, format: &Format, ours: &OurCommand) -> Vec<(Option<usize>, &'n str)> {
+    let Shape::Grouped { matcher, .. } = format.shape else {
+        return command_of(item, event, format, ours).map(|command| (None, command)).into_iter().collect();
+    };
+    let Some((_, Node::Array(list, _))) = item.member(HOOKS) else { return Vec::new() };
+    if item.text_of(MATCHER) != matcher || item.member(MATCHER).is_some() != matcher.is_some() {
+        return Vec::new();
     }
-    text.to_owned()
+    let keys: &[&str] = if matcher.is_some() { &[MATCHER, HOOKS] } else { &[HOOKS] };
+    let is_own = list.len() == 1 && item.has_just(keys);
+    let all = list.iter().enumerate();
+    all.filter_map(|(n, entry)| Some(((!is_own).then_some(n), command_of(entry, event, format, ours)?))).collect()
 }
 
-/// A text that was blank before us is blank again once its last value has gone.
-fn blank_again(text: &str, left: String, emptied: &Brackets, root: &Node, hints: &Hints) -> String {
-    let is_root = emptied.inside.start == root.range().start + 1;
-    match &hints.blank {
-        Some(blank) if is_root && emptied.items.len() == 1 => {
-            let untouched =
-                text[..root.range().start].trim() == blank.trim() && text[root.range().end..].trim().is_empty();
-            if untouched { blank.clone() } else { left }
-        }
-        _ => left,
-    }
+fn command_of<'n>(entry: &'n Node, event: &str, format: &Format, ours: &OurCommand) -> Option<&'n str> {
+    let keys = format.shape.entry_keys();
+    let fits = entry.has_just(keys)
+        && entry.text_of("type") == Some("command")
+        && (!keys.contains(&"name") || entry.text_of("name") == Some(NAME));
+    entry.text_of(format.shape.command_key()).filter(|command| fits && ours.is_one(command, event))
 }

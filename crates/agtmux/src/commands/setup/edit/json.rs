@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, parse_to_ast};
 
-use super::gap::{self, Kind};
+use super::gap;
 use super::{Fault, Splice, apply, content_start, indent_at, newline_of, starts_its_line};
 
 #[derive(Debug, Clone)]
@@ -26,6 +26,22 @@ pub(super) struct Member {
 
 /// None where the text holds no value.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, Fault> {
+    let parsed = parsed(text, CommentCollectionStrategy::Off)?;
+    Ok(parsed.value.map(|value| node(&value, content_start(text))))
+}
+
+/// The places of all comments, in order.
+pub(super) fn remarks(text: &str) -> Result<Vec<Range<usize>>, Fault> {
+    let (parsed, start) = (parsed(text, CommentCollectionStrategy::Separate)?, content_start(text));
+    let all = parsed.comments.into_iter().flatten().flat_map(|(_, remarks)| remarks.to_vec());
+    let mut places: Vec<_> = all.map(|remark| remark.start() + start..remark.end() + start).collect();
+    places.sort_by_key(|place| place.start);
+    // Each is listed with what is before it and with what is behind.
+    places.dedup();
+    Ok(places)
+}
+
+fn parsed(text: &str, comments: CommentCollectionStrategy) -> Result<ParseResult<'_>, Fault> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -39,9 +55,8 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, Fault> {
         allow_extended_string_escapes: false,
     };
     let start = content_start(text);
-    let parsed = parse_to_ast(&text[start..], &CollectOptions::default(), &options)
-        .map_err(|error| Fault::at(text, start + error.range().start, error.kind().to_string()))?;
-    Ok(parsed.value.map(|value| node(&value, start)))
+    parse_to_ast(&text[start..], &CollectOptions { comments, tokens: false }, &options)
+        .map_err(|error| Fault::at(text, start + error.range().start, error.kind().to_string()))
 }
 
 fn node(value: &Value<'_>, shift: usize) -> Node {
@@ -74,6 +89,16 @@ impl Node {
         let Self::Object(members, _) = self else { return None };
         let index = members.iter().rposition(|member| member.name == name)?;
         Some((index, &members[index].value))
+    }
+
+    /// Whether it is an object with just these members, in whatever order.
+    pub(super) fn has_just(&self, names: &[&str]) -> bool {
+        let Self::Object(members, _) = self else { return false };
+        members.len() == names.len() && names.iter().all(|name| members.iter().any(|member| member.name == *name))
+    }
+
+    pub(super) fn text_of(&self, name: &str) -> Option<&str> {
+        self.member(name)?.1.text()
     }
 
     pub(super) fn text(&self) -> Option<&str> {
@@ -192,7 +217,7 @@ impl Brackets {
         let before = if index == 0 { self.inside.start } else { self.items[index - 1].end };
         let after = self.items.get(index + 1).map_or(self.inside.end, |next| next.start);
         let own_comma = gap::comma(text, item.end..after);
-        let rest = own_comma.as_ref().map_or(item.end, |comma| comma.end);
+        let rest = rest_after(text, item, own_comma.as_ref());
         let blanks = gap::blanks_before(text, before..item.start, rest);
         let comma = own_comma.or_else(|| gap::comma(text, before..item.start));
         let mut splices = vec![Splice::remove(blanks..item.end)];
@@ -201,22 +226,25 @@ impl Brackets {
     }
 
     fn emptied(&self, text: &str, item: &Range<usize>, inner: Option<&str>) -> String {
-        let left: Vec<_> = [self.inside.start..item.start, item.end..self.inside.end]
-            .into_iter()
-            .flat_map(|gap| gap::tokens(text, gap))
-            .filter(|(kind, _)| *kind != Kind::Comma)
-            .collect();
-        let known = inner.filter(|inner| gap::tokens(inner, 0..inner.len()).len() == left.len());
+        let gaps = [self.inside.start..item.start, item.end..self.inside.end];
+        let left: Vec<&str> = gaps.into_iter().flat_map(|gap| gap::remarks(text, gap)).collect();
+        let known = inner.filter(|inner| gap::remarks(inner, 0..inner.len()) == left);
         if let Some(inner) = known.or(left.is_empty().then_some("")) {
             return apply(text, vec![Splice { range: self.inside.clone(), text: inner.to_owned() }]);
         }
         // Somebody has left a remark there: it stays.
         let comma = gap::comma(text, item.end..self.inside.end);
-        let rest = comma.as_ref().map_or(item.end, |comma| comma.end);
+        let rest = rest_after(text, item, comma.as_ref());
         let blanks = gap::blanks_before(text, self.inside.start..item.start, rest);
         let removals = std::iter::once(blanks..item.end).chain(comma);
         apply(text, removals.map(Splice::remove).collect())
     }
+}
+
+/// Where that begins which stays behind an item that goes with its comma.
+fn rest_after(text: &str, item: &Range<usize>, comma: Option<&Range<usize>>) -> usize {
+    let between = comma.filter(|comma| text[item.end..comma.start].trim().is_empty());
+    between.map_or(item.end, |comma| comma.end)
 }
 
 /// By how much this text indents: as the first line that does.

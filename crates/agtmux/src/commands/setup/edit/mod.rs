@@ -6,6 +6,9 @@ mod gap;
 pub(super) mod hooks;
 mod json;
 pub(super) mod notify;
+mod prune;
+#[cfg(test)]
+mod remark_tests;
 #[cfg(test)]
 mod tests;
 pub(super) mod whole;
@@ -27,6 +30,15 @@ pub(super) struct Hints {
     /// The version is ours, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) version: bool,
+    /// The events that were asked for, as long as another agtmux may ask for others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) events: Vec<String>,
+}
+
+impl Hints {
+    fn for_events(events: &[&str]) -> Self {
+        Self { events: events.iter().map(|event| (*event).to_owned()).collect(), ..Self::default() }
+    }
 }
 
 /// Why a text cannot be changed.

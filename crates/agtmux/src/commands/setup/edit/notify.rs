@@ -30,27 +30,39 @@ pub(in crate::commands::setup) fn install(text: &str, ours: &OurCommand) -> Resu
     Ok((apply(text, vec![Splice::insert(start, chunk)]), hints))
 }
 
-pub(in crate::commands::setup) fn is_installed(text: &str, ours: &OurCommand) -> Result<bool, Fault> {
+/// The program that is called, if it is ours.
+pub(in crate::commands::setup) fn program(text: &str, ours: &OurCommand) -> Result<Option<String>, Fault> {
     let document = parse(text)?;
-    Ok(list(text, &document)?.is_some_and(|list| ours.are_words(&list.words(), NOTIFY)))
+    let list = list(text, &document)?.filter(|list| ours.are_words(&list.words(), NOTIFY, THEN));
+    Ok(list.and_then(|list| list.words.into_iter().next()).map(|(program, _)| program))
 }
 
 pub(in crate::commands::setup) fn is_current(text: &str, ours: &OurCommand) -> Result<bool, Fault> {
     let document = parse(text)?;
-    Ok(list(text, &document)?.is_some_and(|list| list.words().starts_with(&as_text(&ours.words(NOTIFY)))))
+    let is_current = |list: List| {
+        let words = list.words();
+        ours.are_words(&words, NOTIFY, THEN) && words.starts_with(&as_text(&ours.words(NOTIFY)))
+    };
+    Ok(list(text, &document)?.is_some_and(is_current))
 }
 
 pub(in crate::commands::setup) fn remove(text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
     let document = parse(text)?;
-    let Some(list) = list(text, &document)?.filter(|list| ours.are_words(&list.words(), NOTIFY)) else {
+    let Some(list) = list(text, &document)?.filter(|list| ours.are_words(&list.words(), NOTIFY, THEN)) else {
         return Ok(text.to_owned());
     };
     let count = ours.words(NOTIFY).len();
     if list.words().get(count) == Some(&THEN) {
-        return Ok(apply(text, vec![Splice::remove(list.up_to(text, count))]));
+        let range = list.up_to(text, count);
+        let kept = lines(text, &list.remarks(text, range.clone()));
+        return Ok(apply(text, vec![Splice { range, text: kept }]));
     }
-    if let Some(inner) = hints.empty.get(NOTIFY) {
+    let remarks = list.remarks(text, list.inside.clone());
+    if let Some(inner) = hints.empty.get(NOTIFY).filter(|inner| remarks_in(inner) == remarks) {
         return Ok(apply(text, vec![Splice { range: list.inside, text: inner.clone() }]));
+    }
+    if !remarks.is_empty() || hints.empty.contains_key(NOTIFY) {
+        return Ok(apply(text, list.own_words(text)));
     }
     Ok(apply(text, vec![Splice::remove(whole_line(text, list.key.start, list.inside.end + 1))]))
 }
@@ -71,10 +83,51 @@ impl List {
     fn up_to(&self, text: &str, index: usize) -> Range<usize> {
         let end = self.words[index].1.end;
         let next = self.words.get(index + 1).map_or(self.inside.end, |(_, range)| range.start);
-        let comma = text[end..next].find(',').map_or(end, |at| end + at + 1);
+        let comma = comma_in(text, end..next).map_or(end, |at| at + 1);
         let blank = text[comma..next].starts_with(' ');
         self.inside.start..comma + usize::from(blank)
     }
+
+    /// What is between the words, in order.
+    fn gaps(&self) -> impl Iterator<Item = Range<usize>> {
+        let starts = std::iter::once(self.inside.start).chain(self.words.iter().map(|(_, range)| range.end));
+        let ends = self.words.iter().map(|(_, range)| range.start).chain([self.inside.end]);
+        starts.zip(ends).map(|(start, end)| start..end)
+    }
+
+    /// The comments in this part of the list.
+    fn remarks<'t>(&self, text: &'t str, part: Range<usize>) -> Vec<&'t str> {
+        let gaps = self.gaps().map(|gap| gap.start.max(part.start)..gap.end.min(part.end));
+        gaps.filter(|gap| gap.start < gap.end).flat_map(|gap| remarks_in(&text[gap])).collect()
+    }
+
+    /// The words and their commas, without the comments between them.
+    fn own_words(&self, text: &str) -> Vec<Splice> {
+        let (Some((_, first)), Some((_, last))) = (self.words.first(), self.words.last()) else { return Vec::new() };
+        let range = first.start..last.end;
+        let kept = lines(text, &self.remarks(text, range.clone()));
+        let comma = comma_in(text, last.end..self.inside.end).map(|at| Splice::remove(at..at + 1));
+        std::iter::once(Splice { range, text: kept }).chain(comma).collect()
+    }
+}
+
+/// Not one in a comment.
+fn comma_in(text: &str, gap: Range<usize>) -> Option<usize> {
+    let mut in_remark = false;
+    let at = text[gap.clone()].bytes().position(|byte| {
+        in_remark = byte != b'\n' && (in_remark || byte == b'#');
+        byte == b',' && !in_remark
+    });
+    at.map(|at| gap.start + at)
+}
+
+/// Each comment of a text without words.
+fn remarks_in(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.find('#').map(|at| line[at..].trim_end())).collect()
+}
+
+fn lines(text: &str, remarks: &[&str]) -> String {
+    remarks.iter().map(|remark| format!("{remark}{}", newline_of(text))).collect()
 }
 
 fn parse(text: &str) -> Result<Document<&str>, Fault> {
@@ -120,7 +173,12 @@ fn root_value(item: &Item) -> Option<Range<usize>> {
     }
 }
 
+/// A comment behind it is not ours.
 fn whole_line(text: &str, start: usize, end: usize) -> Range<usize> {
+    let rest = text[end..].trim_start_matches([' ', '\t']);
+    if rest.starts_with('#') {
+        return start..text.len() - rest.len();
+    }
     match text[end..].find('\n') {
         Some(at) => start..end + at + 1,
         None => {

@@ -5,20 +5,21 @@ use super::hooks::{self, Format, Shape};
 use super::{Hints, notify};
 use crate::commands::setup::command::OurCommand;
 
-const FORMAT: Format = Format {
+pub(super) const FORMAT: Format = Format {
     events: &["SessionStart", "Stop", "PreToolUse"],
     shape: Shape::Grouped { matcher: Some(""), named: false },
     timeout: 5,
 };
 
-const OWN: Format = Format { events: &["agentStop", "notification"], shape: Shape::Own { version: 1 }, timeout: 5 };
+pub(super) const OWN: Format =
+    Format { events: &["agentStop", "notification"], shape: Shape::Own { version: 1 }, timeout: 5 };
 
-fn ours() -> OurCommand {
+pub(super) fn ours() -> OurCommand {
     OurCommand::new("/opt/my bin/agtmux", "claude")
 }
 
 /// What a program reads from it: comments and trailing commas do not count.
-fn meaning(text: &str) -> Value {
+pub(super) fn meaning(text: &str) -> Value {
     fn of(value: &jsonc_parser::ast::Value<'_>) -> Value {
         use jsonc_parser::ast::Value as Ast;
         match value {
@@ -48,7 +49,7 @@ fn without_ours(mut value: Value) -> Value {
 }
 
 /// An object without its empty hooks: whether they were there before is told by the bytes.
-fn bare(mut value: Value) -> Value {
+pub(super) fn bare(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| list != &json!([]));
     }
@@ -61,7 +62,7 @@ fn bare(mut value: Value) -> Value {
 #[track_caller]
 fn there_and_back(text: &str) -> String {
     let (after, hints) = hooks::install(text, &FORMAT, &ours()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
-    assert_eq!(hooks::is_current(&after, &FORMAT, &ours()), Ok(true), "{after}");
+    assert_eq!(hooks::is_current(&after, &FORMAT, &Hints::default(), &ours()), Ok(true), "{after}");
     assert_eq!(hooks::remove(&after, &FORMAT, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
     assert_eq!(bare(without_ours(meaning(&after))), bare(meaning(text)), "{after}");
     // What is left without the hints means the same, at least, unless a name stands there twice.
@@ -74,7 +75,7 @@ fn there_and_back(text: &str) -> String {
     after
 }
 
-fn repeats_an_event(text: &str) -> bool {
+pub(super) fn repeats_an_event(text: &str) -> bool {
     let root = super::json::parse(text).expect("it can be read");
     let names = |root: super::json::Node| match root.member("hooks") {
         Some((_, super::json::Node::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
@@ -84,7 +85,7 @@ fn repeats_an_event(text: &str) -> bool {
     names.iter().any(|name| names.iter().filter(|other| *other == name).count() > 1)
 }
 
-const USERS_HOOK: &str = r#"{"hooks": [{"type": "command", "command": "echo hi"}]}"#;
+pub(super) const USERS_HOOK: &str = r#"{"hooks": [{"type": "command", "command": "echo hi"}]}"#;
 
 #[test]
 fn known_shapes_come_back_to_the_byte() {
@@ -157,9 +158,11 @@ fn what_was_added_since_stays() {
 #[test]
 fn an_entry_that_shares_its_group_goes_alone() {
     let line = ours().line("Stop");
-    let text = format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {{"command": "{line}"}}]}}]}}}}"#);
+    let entry = format!(r#"{{"type": "command", "timeout": 7, "command": "{line}"}}"#);
+    let text =
+        format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {entry}], "matcher": "", "x": 1}}]}}}}"#);
     let left = hooks::remove(&text, &FORMAT, &Hints::default(), &ours()).expect("removed");
-    assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}]}]}}"#);
+    assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}], "matcher": "", "x": 1}]}}"#);
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn a_file_of_our_own_is_made_and_emptied() {
     let line = ours().line("agentStop");
     let entry = json!([{"type": "command", "bash": line, "timeoutSec": "5"}]);
     assert_eq!((&meaning(&after)["version"], &meaning(&after)["hooks"]["agentStop"]), (&json!("1"), &entry), "{after}");
-    assert!(hooks::is_current(&after, &OWN, &ours()).expect("read"));
+    assert!(hooks::is_current(&after, &OWN, &Hints::default(), &ours()).expect("read"));
     for hints in [hints, Hints::default()] {
         assert_eq!(hooks::remove(&after, &OWN, &hints, &ours()).as_deref(), Ok(""), "also without the hints");
     }
@@ -183,7 +186,7 @@ fn what_others_put_into_our_own_file_stays() {
         "{\n  \"version\": 1, // theirs\n  \"hooks\": {}\n}",
     ] {
         let (after, hints) = hooks::install(text, &OWN, &ours()).expect("installed");
-        assert!(hooks::is_current(&after, &OWN, &ours()).expect("read"), "{after}");
+        assert!(hooks::is_current(&after, &OWN, &Hints::default(), &ours()).expect("read"), "{after}");
         assert_eq!(hooks::remove(&after, &OWN, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
     }
 }
@@ -191,8 +194,8 @@ fn what_others_put_into_our_own_file_stays() {
 #[test]
 fn another_place_of_ours_is_not_current() {
     let (after, _) = hooks::install("{}", &FORMAT, &OurCommand::new("/old/agtmux", "claude")).expect("installed");
-    assert_eq!(hooks::installed(&after, &ours()).expect("read").len(), 3);
-    assert!(!hooks::is_current(&after, &FORMAT, &ours()).expect("read"));
+    assert_eq!(hooks::installed(&after, &FORMAT, &Hints::default(), &ours()).expect("read").len(), 3);
+    assert!(!hooks::is_current(&after, &FORMAT, &Hints::default(), &ours()).expect("read"));
 }
 
 #[test]
@@ -304,7 +307,7 @@ fn object(name: &'static str, item: impl Strategy<Value = String>) -> impl Strat
 }
 
 /// Settings with and without hooks of their own, for events that we want and for others.
-fn settings() -> impl Strategy<Value = String> {
+pub(super) fn settings() -> impl Strategy<Value = String> {
     let group = prop_oneof![Just(USERS_HOOK.to_owned()), object("[a-z]{1,3}", value())];
     let hooks = object("(Stop|PreToolUse|Other)", array(group)).prop_map(Some);
     let root =

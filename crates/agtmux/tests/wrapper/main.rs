@@ -1,12 +1,12 @@
 //! `agtmux run`: as if it was not there.
 
-#[path = "support/trial_agtmux.rs"]
+#[path = "../support/trial_agtmux.rs"]
 mod agtmux;
+mod signals;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use agtmux::{SOON, run, script, start, world};
 use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
@@ -69,7 +69,24 @@ fn codes_and_signals_are_passed_on() {
     let missing = run(world.agtmux().args(["run", "--", "no-such-program-at-all"]));
     assert_eq!(missing.code, Some(127));
     assert!(missing.stderr.contains("no-such-program-at-all") && missing.stderr.contains("try:"), "{}", missing.stderr);
-    assert_eq!(run(world.agtmux().args(["run", "--", "/etc/hostname"])).code, Some(126));
+    let file = world.home().join("no-program");
+    fs::write(&file, "exit 0\n").expect("the world is writable");
+    assert_eq!(run(world.agtmux().args(["run", "--"]).arg(&file)).code, Some(126));
+}
+
+#[test]
+fn a_script_needs_no_first_line_that_names_a_shell() {
+    let world = world();
+    world.install("plain", "echo \"$# $2\"; exit 3\n");
+    world.install("foreign", "\u{7f}ELF\u{1}\u{1}\u{1}\u{0}\u{0}\necho never\n");
+    let path = world.bin().join("plain");
+    for program in ["plain", path.to_str().expect("plain")] {
+        let done = run(world.agtmux().args(["run", "--", program, "-x", "two words"]));
+        assert_eq!((done.code, done.text().as_str()), (Some(3), "2 two words\n"), "{program}: {}", done.stderr);
+    }
+    let foreign = run(world.agtmux().args(["run", "--", "foreign"]));
+    assert_eq!((foreign.code, foreign.text().as_str()), (Some(126), ""), "a program for another machine is no script");
+    assert!(foreign.stderr.contains("foreign"), "{}", foreign.stderr);
 }
 
 #[test]
@@ -180,34 +197,6 @@ fn a_child_that_stops_alone_takes_the_job_with_it() {
     wait_until("the child's end", SOON, || !process::is_alive(child));
     type_line(&server, "echo code=$?");
     wait_for_text(&server, "code=0");
-}
-
-#[test]
-fn signals_sent_to_it_reach_the_child() {
-    let world = world();
-    for (signal, name) in [(Signal::TERM, "TERM"), (Signal::HUP, "HUP"), (Signal::USR1, "USR1"), (Signal::INT, "INT")] {
-        let said = world.home().join(format!("said-{name}"));
-        let body = format!(
-            "trap 'echo {name} > {}; exit 7' {name}; echo ready > {0}.ready; while :; do sleep 0.05; done",
-            said.display()
-        );
-        // In a session of its own there is no terminal that could have sent the signal to both.
-        let mut command: Command = world.command("setsid");
-        command.args(["-w", AGTMUX, "run", "--", "sh", "-c", &body]).stdin(Stdio::null());
-        let mut running = agtmux_testkit::Running::start(&mut command);
-        wait_for_file(&said.with_file_name(format!("said-{name}.ready")));
-        let wrapper = wrapper_below(running.id());
-        assert!(process::signal(wrapper, signal), "the wrapper is there");
-        assert_eq!(wait_for_file(&said), name);
-        assert_eq!(running.wait().expect("it ends").code(), Some(7), "{name}");
-    }
-}
-
-/// The process that runs `agtmux run`, which `setsid` may have become.
-fn wrapper_below(pid: u32) -> u32 {
-    let is_wrapper = |pid: &u32| process::argv(*pid).get(1).is_some_and(|word| word == b"run");
-    let below = process::descendants(pid);
-    [pid].into_iter().chain(below).find(is_wrapper).expect("the wrapper runs")
 }
 
 #[test]

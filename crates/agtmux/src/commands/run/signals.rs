@@ -1,0 +1,104 @@
+//! The signals that come to us and are meant for the child, and who sent them.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::unistd::Pid;
+
+const WATCHED: [Signal; 11] = [
+    Signal::SIGCHLD,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTSTP,
+    Signal::SIGTTIN,
+    Signal::SIGTTOU,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGCONT,
+];
+
+/// What a terminal sends to everybody in its foreground group.
+const TERMINALS: [Signal; 5] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
+
+/// One that has come.
+pub(super) struct Received {
+    pub(super) signal: Signal,
+    /// None for the kernel, or where it is not told.
+    sender: Option<Pid>,
+    from_terminal: bool,
+}
+
+impl Received {
+    /// Whether the child has to be told. What a terminal sent has reached it already. And nobody is told what he said
+    /// himself, as a program that signals its own group would be.
+    pub(super) fn is_news_to(&self, child: Pid) -> bool {
+        !self.from_terminal && self.sender != Some(child)
+    }
+}
+
+/// Signals that are kept back until they are asked for.
+pub(super) struct Signals {
+    #[cfg(target_os = "linux")]
+    fd: nix::sys::signalfd::SignalFd,
+    #[cfg(not(target_os = "linux"))]
+    watched: SigSet,
+}
+
+impl Signals {
+    /// From now on, with the mask from before.
+    pub(super) fn hold() -> io::Result<(Self, SigSet)> {
+        hear_of_children()?;
+        let watched: SigSet = WATCHED.into_iter().collect();
+        let signals = Self::of(watched)?;
+        Ok((signals, watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?))
+    }
+}
+
+/// Where SIGCHLD is ignored, as it may be by inheritance, the kernel throws away how a child ended and tells nobody. A
+/// handler undoes that, though the signal is held back and it never runs; the child starts with the default.
+fn hear_of_children() -> io::Result<()> {
+    signal_hook::flag::register(Signal::SIGCHLD as i32, Arc::new(AtomicBool::new(false))).map(drop)
+}
+
+#[cfg(target_os = "linux")]
+impl Signals {
+    fn of(watched: SigSet) -> io::Result<Self> {
+        use nix::sys::signalfd::{SfdFlags, SignalFd};
+        Ok(Self { fd: SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC)? })
+    }
+
+    /// Waits for the next one. None for a wait that was cut short.
+    pub(super) fn next(&self) -> Option<Received> {
+        let told = self.fd.read_signal().ok()??;
+        let signal = Signal::try_from(told.ssi_signo.cast_signed()).ok()?;
+        let from_kernel = told.ssi_code == nix::libc::SI_KERNEL;
+        let sender = (!from_kernel).then(|| Pid::from_raw(told.ssi_pid.cast_signed()));
+        Some(Received { signal, sender, from_terminal: from_kernel && TERMINALS.contains(&signal) })
+    }
+}
+
+/// Where it is not told who sent a signal, one such in the foreground is taken for the terminal's.
+#[cfg(not(target_os = "linux"))]
+impl Signals {
+    fn of(watched: SigSet) -> io::Result<Self> {
+        Ok(Self { watched })
+    }
+
+    pub(super) fn next(&self) -> Option<Received> {
+        let signal = self.watched.wait().ok()?;
+        Some(Received { signal, sender: None, from_terminal: TERMINALS.contains(&signal) && in_foreground() })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn in_foreground() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| {
+        let ours = nix::unistd::getpgrp().as_raw();
+        rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group.as_raw_nonzero().get() == ours)
+    })
+}

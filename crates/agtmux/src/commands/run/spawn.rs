@@ -1,0 +1,76 @@
+//! How the child is started: as a shell would.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::Pid;
+use rustix::fs::{Access, access};
+
+const SHELL: &str = "/bin/sh";
+/// Where programs are if nobody says where.
+const USUAL_PLACES: &str = "/bin:/usr/bin";
+/// How much of a file is looked at to tell a script.
+const BEGINNING: u64 = 128;
+
+/// With these variables and this mask. std's own way hands our mask down, and we need another one.
+pub(super) fn spawn(
+    words: &[OsString],
+    variables: impl Iterator<Item = (OsString, OsString)>,
+    mask: &SigSet,
+) -> io::Result<Pid> {
+    let variable = |(name, value): (OsString, OsString)| {
+        text([name.into_vec(), value.into_vec()].join(OsStr::new("=").as_bytes()))
+    };
+    let environment: Vec<CString> = variables.map(variable).collect::<io::Result<_>>()?;
+    match start(words, &environment, mask) {
+        Err(error) if error.raw_os_error() == Some(Errno::ENOEXEC as i32) => {
+            let script = words.first().and_then(|program| script(program)).ok_or(error)?;
+            let by_shell: Vec<OsString> =
+                [SHELL.into(), script.into()].into_iter().chain(words[1..].iter().cloned()).collect();
+            start(&by_shell, &environment, mask)
+        }
+        started => started,
+    }
+}
+
+fn start(words: &[OsString], environment: &[CString], mask: &SigSet) -> io::Result<Pid> {
+    let args: Vec<CString> = words.iter().map(|word| text(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
+    let program = args.first().ok_or(io::ErrorKind::NotFound)?;
+    let mut attributes = PosixSpawnAttr::init()?;
+    attributes.set_sigmask(mask)?;
+    // Rust's runtime ignores it from before our first line on, so nobody knows any more whether we were to ignore it.
+    attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
+    attributes.set_flags(PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF)?;
+    Ok(posix_spawnp(program, &PosixSpawnFileActions::init()?, &attributes, &args, environment)?)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<CString> {
+    CString::new(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// The file that the kernel would not start, if it is one for a shell: without `#!`, but text.
+fn script(program: &OsStr) -> Option<PathBuf> {
+    let path = if program.as_bytes().contains(&b'/') { program.into() } else { in_path(program)? };
+    is_text(&path).then_some(path)
+}
+
+fn in_path(program: &OsStr) -> Option<PathBuf> {
+    let places = std::env::var_os("PATH").unwrap_or_else(|| USUAL_PLACES.into());
+    // An empty place is the directory that we are in.
+    let mut files = std::env::split_paths(&places).map(|place| Path::new(".").join(place).join(program));
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+}
+
+/// A program for another machine is not given to a shell.
+fn is_text(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    let first_line = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    read.is_ok() && !first_line.contains(&0)
+}

@@ -1,0 +1,147 @@
+//! `agtmux setup --uninstall` takes out what was put in, wherever that is, and nothing that people have written.
+
+#[path = "support/trial_agtmux.rs"]
+mod agtmux;
+#[path = "support/settings.rs"]
+mod settings;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use agtmux::{run, world};
+use agtmux_testkit::World;
+use settings::{CLAUDE, CODEX_CONFIG, COPILOT, GEMINI, backups, done, file, put, read, setup};
+
+const HERE: &str = env!("CARGO_BIN_EXE_agtmux");
+
+fn edit(world: &World, name: &str, from: &str, to: &str) -> String {
+    let path = file(world, name);
+    let before = read(&path);
+    assert!(before.contains(from), "{from} in {before}");
+    let after = before.replacen(from, to, 1);
+    fs::write(path, &after).expect("written");
+    after
+}
+
+#[test]
+fn a_comment_keeps_a_file_that_setup_made() {
+    for (agent, name, place) in
+        [("gemini", GEMINI, "{\n"), ("copilot", COPILOT, "\"hooks\": {\n"), ("codex", CODEX_CONFIG, "notify")]
+    {
+        let world = world();
+        done(&world, &["--agent", agent, "--yes"]);
+        let comment = if name.ends_with("toml") { "# model = 'x'\n" } else { "  // \"model\": \"x\",\n" };
+        let edited = edit(
+            &world,
+            name,
+            place,
+            &if place == "notify" { format!("{comment}{place}") } else { format!("{place}{comment}") },
+        );
+        done(&world, &["--uninstall", "--yes"]);
+        let left = read(&file(&world, name));
+        assert!(left.contains(comment) && !left.contains("agtmux"), "{agent}: {left}");
+        let [backup] = &backups(&file(&world, name))[..] else { panic!("one backup") };
+        assert_eq!(read(backup), edited);
+    }
+}
+
+#[test]
+fn a_comment_in_a_file_that_was_empty_stays() {
+    let world = world();
+    let gemini = put(&world, GEMINI, "");
+    done(&world, &["--agent", "gemini", "--yes"]);
+    edit(&world, GEMINI, "{\n", "{\n  // mine\n");
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&gemini), "{\n  // mine\n}\n");
+}
+
+/// Nothing of it is the user's but a number: still nobody else has it.
+#[test]
+fn a_file_that_is_not_just_as_it_was_written_is_copied_before_it_goes() {
+    let world = world();
+    done(&world, &["--agent", "claude", "--agent", "gemini", "--yes"]);
+    let edited = edit(&world, CLAUDE, "\"timeout\": 5", "\"timeout\": 50");
+    // As another agtmux has written it.
+    let gemini = read(&file(&world, GEMINI)).replace(HERE, "/old/place/agtmux");
+    fs::write(file(&world, GEMINI), gemini).expect("written");
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(!file(&world, CLAUDE).exists());
+    let [backup] = &backups(&file(&world, CLAUDE))[..] else { panic!("one backup") };
+    assert_eq!(read(backup), edited);
+    assert!(!file(&world, ".gemini").exists(), "all of it was ours");
+}
+
+#[test]
+fn a_hook_that_was_commented_out_survives_a_move_of_agtmux() {
+    let world = world();
+    let gemini = put(&world, GEMINI, "{\n  \"a\": 1\n}\n");
+    done(&world, &["--yes"]);
+    let mine = "    // \"BeforeTool\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"my-linter\" }] }],\n";
+    edit(&world, GEMINI, "\"hooks\": {\n", &format!("\"hooks\": {{\n{mine}"));
+    fs::write(&gemini, read(&gemini).replace(HERE, "/old/place/agtmux")).expect("written");
+    done(&world, &["--yes"]);
+    assert!(read(&gemini).contains(mine) && !read(&gemini).contains("/old/place"), "{}", read(&gemini));
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&gemini), format!("{{\n  \"a\": 1,\n  \"hooks\": {{\n{mine}  }}\n}}\n"));
+}
+
+#[test]
+fn calls_that_people_wrote_themselves_stay() {
+    let world = world();
+    let text = r#"{"hooks":{"PreCompact":[{"matcher":"auto","hooks":[{"type":"command","command":"agtmux hook claude PreCompact","async":true}]}],"Stop":[{"hooks":[{"type":"command","command":"agtmux hook claude Stop"}]}]}}"#;
+    let claude = put(&world, CLAUDE, text);
+    let config = put(&world, CODEX_CONFIG, "notify = [\"agtmux\", \"hook\", \"codex\", \"notify\"]\n");
+    done(&world, &["--yes"]);
+    assert!(read(&claude).contains("\"async\":true") && read(&claude).contains(&format!("'{HERE}' hook claude Stop")));
+    done(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&claude), text);
+    assert_eq!(read(&config), "notify = [\"agtmux\", \"hook\", \"codex\", \"notify\"]\n");
+}
+
+#[test]
+fn a_home_behind_a_link_is_as_it_was() {
+    let world = world();
+    let (home, link) = (world.dir().join("real"), world.dir().join("link"));
+    fs::create_dir(&home).expect("made");
+    symlink("real", &link).expect("linked");
+    let agents = ["claude", "codex", "opencode", "copilot"];
+    let run = |args: &[&str]| {
+        let done = run(world.agtmux().env("HOME", &link).env_remove("XDG_CONFIG_HOME").arg("setup").args(args));
+        assert_eq!(done.code, Some(0), "{}{}", done.text(), done.stderr);
+    };
+    let named: Vec<&str> = agents.iter().flat_map(|agent| ["--agent", *agent]).chain(["--yes"]).collect();
+    run(&named);
+    assert!(home.join(CLAUDE).exists() && home.join(".config/opencode/plugin/agtmux.js").exists());
+    run(&["--uninstall", "--yes"]);
+    let left: Vec<_> = fs::read_dir(&home).expect("readable").flatten().map(|entry| entry.path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(!world.state_dir().join("setup.json").exists());
+}
+
+#[test]
+fn what_is_under_another_variable_goes_too() {
+    let world = world();
+    let elsewhere = ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"].map(|name| (name, world.dir().join(name)));
+    let named = ["setup", "--agent", "claude", "--agent", "codex", "--agent", "gemini", "--yes"];
+    let installed = run(world.agtmux().args(named).envs(elsewhere.iter().map(|(name, dir)| (name, dir))));
+    assert_eq!(installed.code, Some(0), "{}", installed.stderr);
+    assert!(elsewhere.iter().all(|(_, dir)| dir.is_dir()));
+    let one = done(&world, &["--uninstall", "--agent", "codex", "--yes"]);
+    assert!(one.text().contains("CODEX_HOME/config.toml"), "{}", one.text());
+    let left = elsewhere.each_ref().map(|(_, dir)| dir.exists());
+    assert_eq!(left, [true, false, true], "only of the agents that were asked for");
+    done(&world, &["--uninstall", "--yes"]);
+    assert!(elsewhere.iter().all(|(_, dir)| !dir.exists()));
+    assert!(!world.state_dir().join("setup.json").exists());
+}
+
+#[test]
+fn a_relative_directory_is_not_ignored_in_silence() {
+    let world = world();
+    put(&world, CLAUDE, "{}");
+    let told = run(world.agtmux().args(["setup", "--yes"]).env("CLAUDE_CONFIG_DIR", "work/claude"));
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    assert!(told.stderr.contains("CLAUDE_CONFIG_DIR is ignored"), "{}", told.stderr);
+    assert!(!done(&world, &["--uninstall", "--yes"]).stderr.contains("ignored"));
+    assert_eq!(setup(&world, &["--dry-run"]).stderr, "");
+}
