@@ -296,6 +296,15 @@ mod tests {
     }
 
     #[test]
+    fn what_an_agent_within_it_says_is_not_about_an_agent() {
+        let inner = Whereabouts { pids: vec![900, 50, 10], above: vec![50, 10], ..from() };
+        let fleet = fleet(&["a"]);
+        for from in [Whereabouts { pane: None, ..inner.clone() }, inner] {
+            assert_eq!(bind(&fleet, &nobody(), &from, at(101)), Err(Unbound::NoCandidate), "{from:?}");
+        }
+    }
+
+    #[test]
     fn what_was_stored_with_a_pane_is_still_read() {
         let stored =
             r#"{"target": "host", "server": null, "pane": "%3", "agent_type": null, "pids": [5], "start": null}"#;
