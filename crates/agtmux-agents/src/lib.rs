@@ -11,6 +11,7 @@ mod glob;
 mod judge;
 mod manifest;
 pub mod native;
+mod nested;
 mod process;
 mod registry;
 mod screen;

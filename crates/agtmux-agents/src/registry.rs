@@ -262,11 +262,20 @@ impl Registry {
 
     fn match_one(&self, process: &ProcessFacts<'_>, standing: Standing) -> Option<Match<'_>> {
         let invocation = Invocation::of(process);
-        let manifests = self.agents.iter().map(|agent| &*agent.manifest);
-        let judged = manifests.filter_map(|m| Some((m, m.process.judge(process, &invocation)?)));
-        let (manifest, strength) = judged.max_by_key(|(_, strength)| *strength)?;
+        let (manifest, strength) = self.judge_process(process, &invocation)?;
         let headless = manifest.process.is_headless(&invocation);
         Some(Match { manifest, strength, standing, pid: process.pid, stopped: process.stopped, headless })
+    }
+
+    /// The agent that this process is, and how sure that is.
+    pub(crate) fn judge_process(
+        &self,
+        process: &ProcessFacts<'_>,
+        invocation: &Invocation<'_>,
+    ) -> Option<(&Manifest, Strength)> {
+        let manifests = self.agents.iter().map(|agent| &*agent.manifest);
+        let judged = manifests.filter_map(|m| Some((m, m.process.judge(process, invocation)?)));
+        judged.max_by_key(|(_, strength)| *strength)
     }
 }
 

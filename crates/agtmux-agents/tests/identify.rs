@@ -142,6 +142,59 @@ fn the_right_process_is_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// The last process is a hook. The mark is on the outermost process of the agent that it is of; there is none where
+/// everything above it may be that agent. `launched` is whether a child reads from where its parent does.
+const HOOKS: &[(&str, Option<bool>, &str)] = &[
+    ("no agent at all", None, "zsh\n fg vim\n  sh -c hook"),
+    ("of the agent", None, "zsh\n fg claude => claude\n  sh -c hook"),
+    (
+        "through a launcher",
+        Some(true),
+        "zsh\n fg node /usr/bin/codex -m x => codex\n  /usr/lib/node_modules/@openai/codex/vendor/x/codex -m x\n   sh -c hook",
+    ),
+    (
+        "of one that starts itself anew with more arguments",
+        Some(true),
+        "zsh\n fg node /usr/bin/gemini => gemini\n  node --max-old-space-size=9 /usr/bin/gemini --more\n   sh -c hook",
+    ),
+    (
+        "through a launcher with a terminal of its own",
+        Some(false),
+        "zsh\n fg claude -c => claude\n  pty claude -c\n   hook",
+    ),
+    ("through a launcher in the same job", None, "zsh\n fg claude => claude\n  claude --more\n   hook"),
+    ("below npx", None, "zsh\n fg npm~exec~claude\n  sh -c claude\n   claude => claude\n    hook"),
+    (
+        "of one in the shell of another",
+        None,
+        "zsh\n fg claude\n  bash -c claude~-p;true\n   claude -p => claude\n    hook",
+    ),
+    (
+        "and that shell reads from the same place",
+        Some(true),
+        "zsh\n fg claude\n  bash -c x\n   claude -p => claude\n    hook",
+    ),
+    ("of one that took the place of that shell", Some(false), "zsh\n fg codex\n  codex exec x => codex\n   sh -c hook"),
+    ("the same, in a job of its own", None, "zsh\n fg codex\n  bg codex exec x => codex\n   sh -c hook"),
+    (
+        "with its own launcher",
+        Some(false),
+        "zsh\n fg node /usr/bin/codex\n  codex\n   node /usr/bin/codex exec x => codex\n    codex exec x\n     sh -c hook",
+    ),
+    ("of another kind", Some(true), "zsh\n fg claude\n  codex => codex\n   sh -c hook"),
+    ("a script with the agent's name", None, "zsh\n fg claude => claude\n  sh /x/hooks/claude\n   hook"),
+    ("a server of the agent's", None, "zsh\n fg claude => claude\n  claude mcp serve\n   hook"),
+];
+
+#[test]
+fn a_hook_is_of_the_nearest_agent() {
+    for (name, launched, text) in HOOKS {
+        let tree = Tree::parse(text);
+        let expected = tree.expected.as_ref().map(|(_, pid, _)| *pid);
+        assert_eq!(tree.own(Registry::builtin(), *launched), expected, "{name}\n{text}");
+    }
+}
+
 #[test]
 fn without_a_known_job_everything_counts() {
     let mut tree = Tree::parse("zsh\n bg claude");

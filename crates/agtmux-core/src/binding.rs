@@ -35,6 +35,9 @@ pub struct Whereabouts {
     /// The agent's own session, and the directory in which it works.
     #[serde(default)]
     pub session: Option<String>,
+    /// Those of its processes that have started the agent that it comes from: it is not about them.
+    #[serde(default)]
+    pub above: Vec<u32>,
     #[serde(default)]
     pub cwd: Option<String>,
 }
@@ -85,6 +88,7 @@ pub fn bind(
     event_time: Timestamp,
 ) -> Result<RuntimeId, Unbound> {
     let mut fitting = living_at(fleet, from)
+        .filter(|(_, runtime)| !from.above.contains(&runtime.process.pid))
         .filter(|(pane, runtime)| fits(runtime, from, event_time, moved_out.may_be_meant(pane, from, event_time)));
     match (fitting.next(), fitting.next()) {
         (Some((_, only)), None) => Ok(only.id.clone()),
@@ -177,6 +181,7 @@ mod tests {
             start: None,
             starts: BTreeMap::new(),
             session: None,
+            above: vec![],
             cwd: None,
         }
     }
@@ -288,6 +293,15 @@ mod tests {
         let fleet = fleet(&["a"]);
         assert_eq!(bind(&fleet, &moved_out, &below(&[50]), at(98)), Err(Unbound::NoCandidate));
         assert!(bind(&fleet, &moved_out, &Whereabouts { start: Some(7), ..below(&[50]) }, at(98)).is_ok());
+    }
+
+    #[test]
+    fn what_an_agent_within_it_says_is_not_about_an_agent() {
+        let inner = Whereabouts { pids: vec![900, 50, 10], above: vec![50, 10], ..from() };
+        let fleet = fleet(&["a"]);
+        for from in [Whereabouts { pane: None, ..inner.clone() }, inner] {
+            assert_eq!(bind(&fleet, &nobody(), &from, at(101)), Err(Unbound::NoCandidate), "{from:?}");
+        }
     }
 
     #[test]

@@ -116,7 +116,10 @@ impl Spool {
             self.discovery.caller(Some(format!("{socket},0,0")), None).await;
         }
         let outcome = match serve::read_event(bytes.into()).await {
-            Ok(incoming) => self.engine.event(Incoming { was_kept: true, ..incoming }).await.map(drop),
+            Ok(incoming) => {
+                let incoming = serve::located(incoming, &self.discovery);
+                self.engine.event(Incoming { was_kept: true, ..incoming }).await.map(drop)
+            }
             Err(error) => Err(error),
         };
         match outcome {

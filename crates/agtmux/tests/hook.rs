@@ -152,6 +152,78 @@ fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
     assert_eq!(spooled(&world), Vec::<PathBuf>::new(), "it was delivered at once");
 }
 
+/// What is known of the one agent.
+fn known(world: &World) -> Value {
+    let listed = agtmux(world, &["list", "panes", "--json"]).json();
+    let item = agtmux::items(&listed).first().cloned().unwrap_or_default();
+    json!({"state": item["state"], "agent_id": item["agent_id"]})
+}
+
+#[track_caller]
+fn becomes(world: &World, state: &str) -> Value {
+    wait_for(state, SOON, || {
+        let known = known(world);
+        if known["state"] == state { Ok(known) } else { Err(format!("{known} {:?}", rows(world))) }
+    })
+}
+
+/// A line that calls a hook as an agent does, which goes on reading from where it did.
+fn call(world: &World, event: &str, payload: &Value) -> String {
+    let file = world.home().join(format!("{}-{event}.json", payload["session_id"].as_str().expect("a session")));
+    fs::write(&file, payload.to_string()).expect("the world is writable");
+    format!("sh -c 'exec {} hook claude {event} < {}'\n", env!("CARGO_BIN_EXE_agtmux"), file.display())
+}
+
+/// Has the agent run another one of its kind that calls hooks for a session of its own.
+fn nested(world: &World, server: &TmuxServer, by: &str, session: &str) {
+    let calls = call(world, "SessionStart", &json!({"session_id": session, "source": "resume"}))
+        + &call(world, "UserPromptSubmit", &json!({"session_id": session, "prompt": "go"}))
+        + &call(world, "Stop", &json!({"session_id": session, "background_tasks": []}));
+    let script = world.home().join(format!("{session}.sh"));
+    fs::write(&script, calls).expect("the world is writable");
+    let line = by.replace("NESTED", &format!("{} {}", world.shell_named("claude").display(), script.display()));
+    server.run(&["send-keys", "-t", "%0", "-l", &line]);
+    server.run(&["send-keys", "-t", "%0", "Enter"]);
+    wait_for("the last hook of the nested one", SOON, || {
+        let found = |row: &Row| row.event_type == "Stop" && row.event["payload"]["session_id"] == session;
+        if rows(world).iter().any(found) { Ok(()) } else { Err(rows(world)) }
+    });
+}
+
+#[test]
+fn an_agent_within_an_agent_speaks_for_itself_only() {
+    let (world, server) = world_with_agent();
+    start(&world);
+    hooked(&world, &server, "UserPromptSubmit", &json!({"session_id": "outer", "prompt": "go"}));
+    let before = becomes(&world, "running");
+    // As from a tool's shell, which may become the last program that it runs.
+    for (session, by) in
+        [("within-a-shell", "sh -c 'NESTED; true'"), ("in-its-place", "sh -c 'exec NESTED < /dev/null'")]
+    {
+        nested(&world, &server, by, session);
+        assert_eq!(known(&world), before, "{session}");
+        let theirs = |row: &Row| row.event["payload"]["session_id"] == session;
+        assert!(rows(&world).iter().filter(|row| theirs(row)).all(|row| !row.bound), "{session}: {:?}", rows(&world));
+    }
+    hooked(&world, &server, "Stop", &json!({"session_id": "outer", "background_tasks": []}));
+    assert_eq!(becomes(&world, "completed")["agent_id"], before["agent_id"]);
+}
+
+#[test]
+fn an_agent_and_its_launcher_are_one() {
+    let world = world();
+    let agent = world.shell_named("claude");
+    let server = world.tmux("default");
+    let inner = world.home().join("inner.sh");
+    fs::write(&inner, "while read -r line; do eval \"$line\"; done").expect("the world is writable");
+    server.new_session("work", &format!("exec {0} -c '{0} {1}; true'", agent.display(), inner.display()));
+    start(&world);
+    let line = call(&world, "UserPromptSubmit", &json!({"session_id": "s", "prompt": "go"}));
+    server.run(&["send-keys", "-t", "%0", "-l", line.trim_end()]);
+    server.run(&["send-keys", "-t", "%0", "Enter"]);
+    becomes(&world, "running");
+}
+
 /// As where the environment was cleaned, or in a server that was started outside of tmux.
 #[test]
 fn a_hook_that_knows_no_pane_is_found_by_its_process() {

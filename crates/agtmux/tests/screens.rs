@@ -181,6 +181,37 @@ fn a_status_file_tells_at_once() {
     claude.becomes("idle");
 }
 
+/// One that was killed leaves its file behind, and its number to somebody else.
+#[test]
+fn a_status_file_of_an_earlier_process_tells_nothing() {
+    let claude = Agent::start("claude");
+    let sessions = claude.world.home().join(".claude/sessions");
+    fs::create_dir_all(&sessions).expect("a directory");
+    let now = jiff::Timestamp::now().as_millisecond();
+    let write = |status: &str, start: Option<u64>, at: i64| {
+        let text = json!({"pid": claude.pid, "status": status, "waitingFor": "permission prompt",
+                          "procStart": start.map(|start| start.to_string()), "statusUpdatedAt": at});
+        fs::write(sessions.join(format!("{}.json", claude.pid)), text.to_string()).expect("written");
+        claude.draws(CLAUDE, b"a screen that nobody understands");
+    };
+    // After each look at the screen the file is read.
+    let looked_at = || {
+        claude.draws_recorded(CLAUDE, "claude-running-tool");
+        claude.becomes("running");
+        claude.draws_recorded(CLAUDE, "claude-idle-start");
+        claude.becomes("idle");
+    };
+    write("waiting", None, now - 3_600_000);
+    looked_at();
+    write("waiting", Some(1), now);
+    looked_at();
+    let own = agtmux_tmux::platform::process_table(false).start_time(claude.pid).expect("it lives");
+    write("busy", Some(own), jiff::Timestamp::now().as_millisecond());
+    claude.becomes("running");
+    let history = agtmux(&claude.world, &["history", &claude.pane]).text();
+    assert!(!history.contains("waiting_approval"), "{history}");
+}
+
 /// A codex that has its log open.
 struct Logged {
     codex: Agent,

@@ -59,12 +59,16 @@ impl LogFile {
         self.event.iter().find_map(|path| at(record, path)?.as_str())
     }
 
-    /// As RFC 3339, or in milliseconds.
     pub fn time(&self, record: &Value) -> Option<Timestamp> {
-        match at(record, &self.time)? {
-            Value::String(text) => text.parse().ok(),
-            number => Timestamp::from_millisecond(number.as_i64()?).ok(),
-        }
+        time_at(record, &self.time)
+    }
+}
+
+/// As RFC 3339, or in milliseconds.
+pub(super) fn time_at(record: &Value, path: &str) -> Option<Timestamp> {
+    match at(record, path)? {
+        Value::String(text) => text.parse().ok(),
+        number => Timestamp::from_millisecond(number.as_i64()?).ok(),
     }
 }
 

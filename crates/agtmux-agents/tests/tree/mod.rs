@@ -1,5 +1,6 @@
 //! Process trees written as text.
 
+use std::iter::successors;
 use std::path::Path;
 
 use agtmux_agents::{ProcessFacts, Registry};
@@ -88,6 +89,15 @@ impl Tree {
     pub(crate) fn without_terminals(mut self) -> Self {
         self.rows.iter_mut().for_each(|row| row.tpgid = None);
         self
+    }
+
+    /// The outermost of those that may be the agent from which the last process is. Which of them read from the same place
+    /// is known where it is given.
+    pub(crate) fn own(&self, registry: &Registry, same_input: Option<bool>) -> Option<u32> {
+        let parent = |row: &&Row| self.rows.iter().find(|other| other.pid == row.ppid);
+        let line: Vec<ProcessFacts<'_>> = successors(self.rows.last(), parent).map(Row::facts).collect();
+        let own = registry.own_line(&line, |_, _| same_input);
+        (own < line.len()).then(|| line[own - 1].pid)
     }
 
     pub(crate) fn identify(&self, registry: &Registry) -> Option<(String, u32, bool)> {

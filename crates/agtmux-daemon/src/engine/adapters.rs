@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use agtmux_agents::native::{Memory, NativeEvent, Told};
-use agtmux_core::binding::{Unbound, Whereabouts};
 use agtmux_core::engine as states;
 use agtmux_core::evidence::{Source, Stand, Statement};
 use agtmux_core::fleet::PaneKey;
@@ -35,6 +34,10 @@ impl Memories {
 
     pub(super) fn forget(&mut self, runtime: &RuntimeId) {
         self.0.remove(runtime);
+    }
+
+    pub(super) fn session(&self, runtime: &RuntimeId) -> Option<&str> {
+        self.0.get(runtime)?.session.as_deref()
     }
 
     pub(super) fn next_due(&self) -> Option<Timestamp> {
@@ -236,50 +239,6 @@ impl Engine {
         if let Some(pane) = self.homes.get(runtime) {
             self.lookout.look(pane);
         }
-    }
-
-    /// Whose event it is when one process speaks for several agents: the one whose session it names, else the only one in
-    /// its directory that has not told its session yet. Where nothing but the session is told, that has to do for all. What
-    /// knows no pane may come from an agent outside of tmux that works in the same directory, so that is no proof then.
-    pub(super) fn bind_shared(&self, from: &Whereabouts) -> Result<RuntimeId, Unbound> {
-        let (Some(agent_type), Some(session)) = (&from.agent_type, &from.session) else {
-            return Err(Unbound::NoCandidate);
-        };
-        let is_shared = self.registry.shares_process(agent_type.as_str());
-        let nothing_else = from.pane.is_none() && from.pids.is_empty();
-        if !is_shared && !nothing_else {
-            return Err(Unbound::NoCandidate);
-        }
-        // It is not its own: it is nobody's whom we know.
-        if self.comes_from_below_an_agent(from) {
-            return Err(Unbound::NoCandidate);
-        }
-        let session_of = |id: &RuntimeId| self.memories.0.get(id).and_then(|memory| memory.session.as_ref());
-        let meant = |(id, pane): &(&RuntimeId, &PaneKey)| {
-            self.states.agent_type(id) == Some(agent_type) && pane.server.target == from.target
-        };
-        let candidates: Vec<_> = self.homes.iter().filter(meant).collect();
-        let named = candidates.iter().filter(|(id, _)| session_of(id) == Some(session)).map(|(id, _)| *id);
-        let here = |pane: &PaneKey| {
-            let cwd = self.fleet.pane(pane).and_then(|pane| pane.foreground.as_ref()?.cwd.clone());
-            cwd.is_some() && cwd == from.cwd
-        };
-        let unnamed = candidates.iter().filter(|(id, pane)| session_of(id).is_none() && here(pane)).map(|(id, _)| *id);
-        let named: Vec<&RuntimeId> = named.collect();
-        let directory_counts = is_shared && from.pane.is_some();
-        let found = if named.is_empty() && directory_counts { unnamed.collect() } else { named };
-        match found.as_slice() {
-            [] => Err(Unbound::NoCandidate),
-            [only] => Ok((*only).clone()),
-            _ => Err(Unbound::Ambiguous),
-        }
-    }
-
-    fn comes_from_below_an_agent(&self, from: &Whereabouts) -> bool {
-        self.homes.values().any(|pane| {
-            let runtime = self.fleet.pane(pane).and_then(|pane| pane.runtime.as_ref());
-            runtime.is_some_and(|runtime| from.pids.contains(&runtime.process.pid))
-        })
     }
 
     /// The runtime in a pane, if it is still that process.

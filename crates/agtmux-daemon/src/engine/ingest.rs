@@ -75,7 +75,7 @@ impl Engine {
 
     fn bind(&self, from: &Whereabouts, event_time: Timestamp) -> Result<RuntimeId, Unbound> {
         match binding::bind(&self.fleet, &self.moved_out, from, event_time) {
-            Err(Unbound::NoCandidate) => self.bind_shared(from),
+            Err(Unbound::NoCandidate) => self.bind_shared(from, event_time),
             bound => bound,
         }
     }
@@ -110,11 +110,22 @@ impl Engine {
         }
     }
 
-    /// A runtime began: it may be the one that events have been waiting for.
+    /// A runtime began, or a turn: it may be the one that events have been waiting for. One that is bound may tell a session
+    /// by which others are.
     pub(super) fn bind_waiting(&mut self, step: &mut Step) {
-        for mut event in self.waiting.take() {
-            let from = event.whereabouts.as_ref().filter(|_| event.doubt.is_none());
-            match from.map(|from| self.bind(from, event.order.event_time)) {
+        while self.bind_some(step) {}
+    }
+
+    fn bind_some(&mut self, step: &mut Step) -> bool {
+        let bind = |event: &EventRow| {
+            let from = event.whereabouts.as_ref().filter(|_| event.doubt.is_none())?;
+            Some(self.bind(from, event.order.event_time))
+        };
+        // Before any of them is taken: each may be a reason to doubt another.
+        let found: Vec<Option<Result<RuntimeId, Unbound>>> = self.waiting.iter().map(bind).collect();
+        let any = found.iter().any(|found| matches!(found, Some(Ok(_))));
+        for (mut event, found) in self.waiting.take().into_iter().zip(found) {
+            match found {
                 Some(Ok(runtime)) => self.bind_late(event, runtime, step),
                 Some(Err(Unbound::Ambiguous)) => {
                     event.doubt = Some(Unbound::Ambiguous);
@@ -123,6 +134,7 @@ impl Engine {
                 _ => self.waiting.push(event),
             }
         }
+        any
     }
 
     fn bind_late(&mut self, event: EventRow, runtime: RuntimeId, step: &mut Step) {

@@ -8,6 +8,7 @@ mod explain;
 mod far;
 mod ingest;
 mod locate;
+mod shared_process;
 mod step;
 mod switches;
 mod tasks;
@@ -48,6 +49,7 @@ use far::FarAgent;
 pub(crate) use far::Received;
 pub(crate) use ingest::{From, Incoming};
 pub(crate) use locate::{Living, Located, Submitted};
+use shared_process::Turns;
 use step::Step;
 use switches::Disabled;
 pub(crate) use tasks::TasksTold;
@@ -200,6 +202,7 @@ pub(crate) struct Engine {
     moved_out: MovedOut,
     registry: Arc<Registry>,
     memories: Memories,
+    turns: Turns,
     disabled: Disabled,
     lookout: Arc<Lookout>,
     /// Events that wait for their runtime.
@@ -256,6 +259,7 @@ impl Engine {
             last_collector: 0,
             moved_out: MovedOut::default(),
             registry: Arc::new(UserManifests::default().registry()),
+            turns: Turns::default(),
             memories: Memories::new(remembered.memories),
             disabled: remembered.disabled,
             lookout,
@@ -405,6 +409,7 @@ impl Engine {
             Life::Ended { pane, runtime, process } => {
                 self.decide(states::Input::Ended { runtime: runtime.clone() }, None, step);
                 self.memories.forget(runtime);
+                self.turns.forget(runtime);
                 self.far.remove(runtime);
                 self.homes.remove(runtime);
                 self.moved_out.note(pane.clone(), *process, step.now);
@@ -425,6 +430,7 @@ impl Engine {
         let transitions = self.states.apply(input.clone(), step.now);
         step.note_known(&input);
         for transition in &transitions {
+            self.turns.note(transition, step.now);
             if let Some(pane) = self.homes.get(&transition.runtime) {
                 step.touch(&self.fleet, pane);
                 step.restated.insert(transition.runtime.clone());
@@ -436,6 +442,9 @@ impl Engine {
 
     /// Looking what is due costs time for every agent there is, so it is done when something may be.
     fn let_time_pass(&mut self, step: &mut Step) {
+        if self.turns.take_news() {
+            self.bind_waiting(step);
+        }
         if self.deadline <= step.now {
             for input in self.states.due(step.now) {
                 self.decide(input, None, step);

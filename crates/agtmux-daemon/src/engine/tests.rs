@@ -146,6 +146,7 @@ fn whereabouts() -> Whereabouts {
         start: None,
         starts: BTreeMap::new(),
         session: None,
+        above: Vec::new(),
         cwd: None,
     }
 }

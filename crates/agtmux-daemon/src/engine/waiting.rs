@@ -36,6 +36,10 @@ impl Waiting {
         self.events.get(at.checked_sub(self.gone)?)
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = &EventRow> {
+        self.events.iter()
+    }
+
     pub(super) fn oldest(&self) -> Option<&EventRow> {
         self.events.front()
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use agtmux_agents::{Registry, StatusFile};
 use agtmux_core::ids::{AgentType, ProcessRef};
 use agtmux_tmux::platform::ProcessTable;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::residents::Residents;
@@ -19,8 +20,10 @@ const LARGEST: u64 = 64 << 10;
 
 struct AgentFile {
     process: ProcessRef,
+    /// What was written before the agent's process began is about another one.
+    began: Option<Timestamp>,
     path: PathBuf,
-    event_type: String,
+    kept: StatusFile,
     watch: Option<Watch>,
     content: Option<Vec<u8>>,
 }
@@ -55,19 +58,23 @@ impl AgentFiles {
         })
     }
 
-    /// Reads the file of this pane's agent; nothing if it never was there, is half written, or says what it said before.
+    /// Reads the file of this pane's agent; nothing if it never was there, is half written, says what it said before, or is
+    /// what another process has left behind.
     pub(super) fn read(&mut self, pane: u32, board: &Arc<Switchboard>, to: &Notices) -> Option<Status> {
         let file = self.files.get_mut(pane)?;
         file.watch(pane, board, to);
-        let Some(content) = read(&file.path) else {
+        let Some((content, modified)) = read(&file.path) else {
             return file.content.take().map(|_| Status::Gone(file.process));
         };
         if file.content.as_ref() == Some(&content) {
             return None;
         }
         let payload = serde_json::from_slice(&content).ok()?;
+        if !file.kept.is_about(&payload, (file.process.start, file.began), modified) {
+            return None;
+        }
         file.content = Some(content);
-        Some(Status::Says { process: file.process, event_type: file.event_type.clone(), payload })
+        Some(Status::Says { process: file.process, event_type: file.kept.event.clone(), payload })
     }
 }
 
@@ -75,7 +82,8 @@ impl AgentFile {
     fn new(kept: &StatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
         let root = root_of(kept.root_variable.as_deref(), &kept.root, process, table)?;
         let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
-        Some(Self { process, path, event_type: kept.event.clone(), watch: None, content: None })
+        let began = began(process, table);
+        Some(Self { process, began, path, kept: kept.clone(), watch: None, content: None })
     }
 
     /// The directory may come into being only with the first agent.
@@ -100,6 +108,11 @@ pub(super) fn root_of(
     variable.and_then(value).map(PathBuf::from).or_else(usual).filter(|root| root.is_absolute())
 }
 
+/// When the process began, by the wall clock.
+pub(super) fn began(process: ProcessRef, table: &dyn ProcessTable) -> Option<Timestamp> {
+    table.started_at(process.pid).and_then(|at| Timestamp::try_from(at).ok())
+}
+
 /// A plain file of ours; nothing that could make us wait or lead elsewhere.
 pub(super) fn open(path: &Path) -> Option<(File, u64)> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -109,9 +122,11 @@ pub(super) fn open(path: &Path) -> Option<(File, u64)> {
     ours.then_some((file, metadata.len()))
 }
 
-fn read(path: &Path) -> Option<Vec<u8>> {
+/// What is in it, and when it was written.
+fn read(path: &Path) -> Option<(Vec<u8>, Option<Timestamp>)> {
     let (file, _) = open(path).filter(|(_, length)| *length <= LARGEST)?;
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
     let mut content = Vec::new();
     file.take(LARGEST).read_to_end(&mut content).ok()?;
-    Some(content)
+    Some((content, modified.and_then(|at| Timestamp::try_from(at).ok())))
 }

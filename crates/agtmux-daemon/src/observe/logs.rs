@@ -89,7 +89,7 @@ impl AgentLogs {
 impl AgentLog {
     fn new(kept: &LogFile, agent_type: &AgentType, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
         let root = root_of(kept.root_variable.as_deref(), &kept.root, process, table)?;
-        let began = table.started_at(process.pid).and_then(|at| Timestamp::try_from(at).ok());
+        let began = files::began(process, table);
         let (agent_type, kept) = (agent_type.clone(), kept.clone());
         Some(Self { process, agent_type, kept, root, began, looked_at: None, open: None })
     }

@@ -21,8 +21,8 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::Context;
 use super::query::Refusal;
+use super::{Context, nested};
 use crate::engine::{From, Incoming};
 use crate::observe;
 
@@ -48,7 +48,7 @@ pub(super) async fn post_event(
     body: Body,
 ) -> Result<(StatusCode, Json<Receipt>), Refusal> {
     let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| unread(&error))?;
-    let incoming = read_event(bytes).await?;
+    let incoming = nested::located(read_event(bytes).await?, &context.discovery);
     Ok((StatusCode::ACCEPTED, Json(context.engine.event(incoming).await?)))
 }
 
@@ -145,6 +145,7 @@ fn from(event: &EventIn) -> Result<From, ApiError> {
         start: event.pid_start,
         starts: event.pids.iter().copied().zip(event.pid_starts.iter().copied()).take(MOST_PIDS).collect(),
         session: said(event, &["session_id", "sessionId", "thread-id"]),
+        above: Vec::new(),
         cwd: event.cwd.clone().filter(|cwd| cwd.len() <= LONGEST_PATH).or_else(|| said(event, &["cwd"])),
     };
     match leads_somewhere(&whereabouts) {

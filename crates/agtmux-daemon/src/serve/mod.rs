@@ -8,6 +8,7 @@ mod evidence;
 mod explain;
 mod ingest;
 mod listener;
+mod nested;
 mod query;
 mod routes;
 mod sse;
@@ -38,6 +39,7 @@ use crate::tasks::Tasks;
 
 pub(crate) use ingest::read_event;
 pub(crate) use listener::{Bound, Peer, bind};
+pub(crate) use nested::located;
 pub(crate) use query::may_pass;
 pub use routes::openapi;
 

@@ -50,7 +50,17 @@ pub trait ProcessTable: Send + Sync {
         self.trees(&[pid]).pop()??.processes.into_iter().find(|process| process.pid == pid)
     }
 
+    /// Those of these that live, in the same order.
+    fn living(&self, pids: &[u32]) -> Vec<Process> {
+        pids.iter().filter_map(|pid| self.process(*pid)).collect()
+    }
+
     fn cwd(&self, pid: u32) -> Option<PathBuf>;
+
+    /// What this process reads from: a terminal, a file, or a name that is no path; `None` where the system does not tell.
+    fn input(&self, _pid: u32) -> Option<PathBuf> {
+        None
+    }
 
     /// One variable of the environment that this process was started with; `None` where the system does not tell.
     fn variable(&self, pid: u32, name: &str) -> Option<OsString>;

@@ -33,8 +33,12 @@ fn sight(source: Source, stand: Stand, as_of: Timestamp, dialog: Option<Dialog>)
 
 impl World {
     async fn sees(&self, process: ProcessRef, sights: Vec<Sight>, silent: Vec<Source>) {
+        self.sees_in(PaneId(0), process, sights, silent).await;
+    }
+
+    async fn sees_in(&self, pane: PaneId, process: ProcessRef, sights: Vec<Sight>, silent: Vec<Source>) {
         let began = Timestamp::now();
-        let home = (server("a"), GENERATION, PaneId(0));
+        let home = (server("a"), GENERATION, pane);
         let seen = Seen { server: home.0, generation: home.1, pane: home.2, process, began, sights, silent };
         self.handle().seen(seen).await;
         self.handle().settle().await;
@@ -216,26 +220,80 @@ fn from_elsewhere(key: &str, kind: &str, session: &str, dir: &str) -> Incoming {
     Incoming { from: From::Pane(from), ..hook(key, &payload) }
 }
 
-#[tokio::test]
-async fn a_process_that_serves_several_agents_is_bound_by_session_and_directory() {
-    let world = World::new();
-    two(&world, "codex", ["/one", "/two"]).await;
-    let first = world.send(from_elsewhere("1", "codex", "s2", "/two")).await.expect("taken");
-    assert_eq!(first.status, ReceiptStatus::Bound);
-    let running: Vec<_> = world.agents().into_iter().filter(|(_, state)| *state == State::Running).collect();
-    assert_eq!(running, [(first.runtime_id.clone().expect("bound"), State::Running)]);
-    let moved = world.send(from_elsewhere("2", "codex", "s2", "/one")).await.expect("taken");
-    assert_eq!(moved.runtime_id, first.runtime_id, "a session stays where it is, whatever its directory");
-    let other = world.send(from_elsewhere("3", "codex", "s1", "/one")).await.expect("taken");
-    assert!(other.runtime_id.is_some() && other.runtime_id != first.runtime_id);
+/// What the title of one of the two tells.
+async fn shows(world: &World, pane: u32, stand: Stand) {
+    let process = ProcessRef { pid: 50 + pane, start: 7 };
+    world.sees_in(PaneId(pane), process, vec![sight(Source::Title, stand, Timestamp::now(), None)], vec![]).await;
+}
+
+fn running(world: &World) -> usize {
+    world.agents().iter().filter(|(_, state)| *state == State::Running).count()
+}
+
+/// The runtime in which this event ended up.
+fn home_of(world: &World, key: &str) -> Option<String> {
+    let connection = rusqlite::Connection::open(world.database()).expect("opened");
+    let sql = "SELECT runtime_id FROM events WHERE dedupe_key = ?1";
+    connection.query_row(sql, [key], |row| row.get(0)).expect("the event is stored")
 }
 
 #[tokio::test]
-async fn two_agents_in_one_directory_are_not_guessed() {
+async fn a_process_that_serves_several_agents_is_bound_by_session_or_by_the_turn_that_begins() {
+    let world = World::new();
+    two(&world, "codex", ["/one", "/two"]).await;
+    for pane in [0, 1] {
+        shows(&world, pane, Stand::Idle).await;
+    }
+    let first = world.send(from_elsewhere("1", "codex", "s2", "/two")).await.expect("taken");
+    assert_eq!(first.status, ReceiptStatus::PendingBind, "an agent outside of tmux may work in that directory");
+    shows(&world, 0, Stand::Running).await;
+    assert_eq!(home_of(&world, "1"), None, "that one works elsewhere");
+    shows(&world, 1, Stand::Running).await;
+    let second = home_of(&world, "1").expect("it is the one that begins to work");
+    let moved = world.send(from_elsewhere("2", "codex", "s2", "/one")).await.expect("taken");
+    assert_eq!(moved.runtime_id.as_ref(), Some(&second), "a session stays where it is, whatever its directory");
+    let other = world.send(from_elsewhere("3", "codex", "s1", "/one")).await.expect("taken");
+    assert!(other.runtime_id.is_some_and(|other| other != second), "its turn was seen before it was told of");
+}
+
+#[tokio::test]
+async fn a_directory_is_no_proof() {
+    let world = World::new();
+    two(&world, "codex", ["/one", "/two"]).await;
+    shows(&world, 0, Stand::Running).await;
+    shows(&world, 1, Stand::Idle).await;
+    for (key, dir) in [("1", "/one"), ("2", "/two")] {
+        let event = world.send(from_elsewhere(key, "codex", "foreign", dir)).await.expect("taken");
+        assert_eq!(event.status, ReceiptStatus::PendingBind, "{dir}");
+    }
+    assert_eq!(running(&world), 1, "the one that worked before");
+}
+
+#[tokio::test]
+async fn of_two_agents_in_one_directory_the_one_that_begins_is_meant() {
     let world = World::new();
     two(&world, "codex", ["/one", "/one"]).await;
-    let event = world.send(from_elsewhere("1", "codex", "s", "/one")).await.expect("taken");
-    assert_eq!(event.status, ReceiptStatus::PendingBind);
+    for pane in [0, 1] {
+        shows(&world, pane, Stand::Idle).await;
+    }
+    world.send(from_elsewhere("1", "codex", "s", "/one")).await.expect("taken");
+    world.send(from_elsewhere("2", "codex", "s", "/one")).await.expect("taken");
+    shows(&world, 1, Stand::Running).await;
+    assert!(home_of(&world, "1").is_some());
+    assert_eq!(home_of(&world, "2"), home_of(&world, "1"));
+    assert_eq!(running(&world), 1);
+}
+
+#[tokio::test]
+async fn two_sessions_that_begin_at_once_are_not_guessed() {
+    let world = World::new();
+    two(&world, "codex", ["/one", "/two"]).await;
+    shows(&world, 0, Stand::Idle).await;
+    for (key, session) in [("1", "own"), ("2", "foreign")] {
+        world.send(from_elsewhere(key, "codex", session, "/one")).await.expect("taken");
+    }
+    shows(&world, 0, Stand::Running).await;
+    assert_eq!((home_of(&world, "1"), home_of(&world, "2")), (None, None));
 }
 
 #[tokio::test]
@@ -260,10 +318,12 @@ async fn a_shared_process_outside_of_tmux_is_bound_by_a_session_that_is_known() 
     two(&world, "codex", ["/one", "/two"]).await;
     let stranger = world.send(without_a_pane(from_elsewhere("1", "codex", "s9", "/two"))).await.expect("taken");
     assert_eq!(stranger.status, ReceiptStatus::PendingBind, "it may be another one outside of tmux in that directory");
-    let told = world.send(from_elsewhere("2", "codex", "s2", "/two")).await.expect("taken");
-    assert_eq!(told.status, ReceiptStatus::Bound);
+    shows(&world, 0, Stand::Idle).await;
+    world.send(from_elsewhere("2", "codex", "s2", "/one")).await.expect("taken");
+    shows(&world, 0, Stand::Running).await;
     let again = world.send(without_a_pane(from_elsewhere("3", "codex", "s2", "/two"))).await.expect("taken");
-    assert_eq!(again.runtime_id, told.runtime_id);
+    assert!(again.runtime_id.is_some());
+    assert_eq!(again.runtime_id, home_of(&world, "2"));
 }
 
 #[tokio::test]

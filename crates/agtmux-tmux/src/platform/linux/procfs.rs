@@ -61,6 +61,10 @@ impl ProcessTable for ProcFs {
         link(pid, "cwd")
     }
 
+    fn input(&self, pid: u32) -> Option<PathBuf> {
+        link(pid, "fd/0")
+    }
+
     fn variable(&self, pid: u32, name: &str) -> Option<OsString> {
         let mut environment = Vec::new();
         let file = File::open(format!("/proc/{pid}/environ")).ok()?;

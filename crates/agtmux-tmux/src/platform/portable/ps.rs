@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::rows::{ARGS_COLUMNS, COLUMNS, Row, lines, parse_row};
-use crate::platform::process::{PaneProcesses, ProcessTable};
+use crate::platform::process::{PaneProcesses, Process, ProcessTable};
 use crate::platform::snapshot::Snapshot;
 
 /// How long one listing answers the cheap questions.
@@ -27,6 +27,11 @@ impl Ps {
         let rows = Arc::new(rows()?);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((begun, rows.clone()));
         Ok(rows)
+    }
+
+    fn snapshot(&self) -> io::Result<Snapshot> {
+        let rows = self.refresh()?;
+        Ok(Snapshot::of_rows(rows.values().cloned(), &ps(&["-axww"], ARGS_COLUMNS)?))
     }
 
     fn row(&self, pid: u32) -> Option<Row> {
@@ -50,10 +55,13 @@ impl ProcessTable for Ps {
     }
 
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
-        let listed = self.refresh().and_then(|rows| Ok((rows, ps(&["-axww"], ARGS_COLUMNS)?)));
-        let Ok((rows, args)) = listed.inspect_err(warn) else { return vec![None; roots.len()] };
-        let snapshot = Snapshot::of_rows(rows.values().cloned(), &args);
+        let Ok(snapshot) = self.snapshot().inspect_err(warn) else { return vec![None; roots.len()] };
         roots.iter().map(|&root| snapshot.tree(root)).collect()
+    }
+
+    fn living(&self, pids: &[u32]) -> Vec<Process> {
+        let Ok(snapshot) = self.snapshot().inspect_err(warn) else { return Vec::new() };
+        pids.iter().filter_map(|&pid| snapshot.process(pid)).collect()
     }
 
     fn cwd(&self, _pid: u32) -> Option<PathBuf> {

@@ -16,6 +16,7 @@ on_each_platform![
     two_tokens_may_watch_one_process,
     a_token_moves_to_another_process,
     a_dropped_watcher_closes_its_signals,
+    those_that_live_are_told_in_their_order,
 ];
 
 fn sleeper() -> Child {
@@ -105,4 +106,16 @@ async fn a_dropped_watcher_closes_its_signals(mut bench: Bench) {
     bench.watcher.watch_process(A, std::process::id(), None).expect("this process lives");
     drop(bench.watcher);
     assert_eq!(bench.signals.recv().await, None);
+}
+
+async fn those_that_live_are_told_in_their_order(bench: Bench) {
+    let (mut first, mut second, mut gone) = (sleeper(), sleeper(), sleeper());
+    end(&mut gone);
+    let asked = [second.id(), gone.id(), first.id()];
+    let living: Vec<u32> = bench.processes.living(&asked).iter().map(|process| process.pid).collect();
+    assert_eq!(living, [second.id(), first.id()]);
+    // Where the system tells: a child reads from where its parent does.
+    assert_eq!(bench.processes.input(first.id()), bench.processes.input(std::process::id()));
+    end(&mut first);
+    end(&mut second);
 }

@@ -1,0 +1,44 @@
+//! Which of several agents something comes from, where one has started the other.
+
+use crate::command_line::Invocation;
+use crate::manifest::{Manifest, Strength};
+use crate::process::ProcessFacts;
+use crate::registry::Registry;
+
+impl Registry {
+    /// How many of these processes may be the agent that something comes from: those up to the nearest agent and the ones
+    /// that launched it, which are one with it. What is above has started that agent, and is another. All of them, where
+    /// none is an agent.
+    ///
+    /// `line` has the nearest first, each behind those that it is a parent of. `same_input` tells whether two processes
+    /// read from the same place, where that is known: a launcher hands on what it reads from, and the tools of an agent do
+    /// not read from its terminal.
+    pub fn own_line(&self, line: &[ProcessFacts<'_>], same_input: impl Fn(u32, u32) -> Option<bool>) -> usize {
+        // A shell script may have the name of the agent that it is a hook of.
+        let kind = |process: &ProcessFacts<'_>| self.certain_kind(process);
+        let Some(nearest) = line.iter().position(|process| kind(process).is_some()) else { return line.len() };
+        let launched = |pair: &&[ProcessFacts<'_>]| {
+            let [child, parent] = pair else { return false };
+            let alike = kind(parent).zip(kind(child)).is_some_and(|(parent, child)| parent.name == child.name);
+            alike && child.ppid == parent.pid && (same_arguments(child, parent) || hands_on(child, parent, &same_input))
+        };
+        nearest + 1 + line[nearest..].windows(2).take_while(launched).count()
+    }
+
+    fn certain_kind(&self, process: &ProcessFacts<'_>) -> Option<&Manifest> {
+        let judged = self.judge_process(process, &Invocation::of(process)).filter(|_| !process.zombie)?;
+        (judged.1 == Strength::Direct).then_some(judged.0)
+    }
+}
+
+fn same_arguments(child: &ProcessFacts<'_>, parent: &ProcessFacts<'_>) -> bool {
+    Invocation::of(child).args == Invocation::of(parent).args
+}
+
+fn hands_on(
+    child: &ProcessFacts<'_>,
+    parent: &ProcessFacts<'_>,
+    same_input: impl Fn(u32, u32) -> Option<bool>,
+) -> bool {
+    same_input(child.pid, parent.pid).unwrap_or(child.pgrp == parent.pgrp)
+}

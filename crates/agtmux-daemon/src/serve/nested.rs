@@ -1,0 +1,27 @@
+//! Events of agents that other agents have started.
+
+use std::path::Path;
+
+use agtmux_agents::ProcessFacts;
+
+use crate::engine::{From, Incoming};
+use crate::observe::{self, Discovery};
+
+/// The event with what its processes tell: it belongs to the nearest agent among them, and not to one that has started
+/// that agent. Who has ended meanwhile tells nothing.
+pub(crate) fn located(mut incoming: Incoming, discovery: &Discovery) -> Incoming {
+    let From::Pane(from) = &mut incoming.from else { return incoming };
+    let table = discovery.processes();
+    let mut line = table.living(&from.pids);
+    // One of its numbers may have passed on meanwhile.
+    line.retain(|process| from.starts.get(&process.pid).is_none_or(|start| *start == process.start));
+    let facts: Vec<ProcessFacts<'_>> = line.iter().map(observe::process_facts).collect();
+    let same_input = |child, parent| {
+        let (child, parent) = (table.input(child)?, table.input(parent)?);
+        // Many read from there who have nothing to do with each other.
+        (child != Path::new("/dev/null") || parent != child).then(|| child == parent)
+    };
+    let own = discovery.registry().own_line(&facts, same_input);
+    from.above = line[own..].iter().map(|process| process.pid).collect();
+    incoming
+}
