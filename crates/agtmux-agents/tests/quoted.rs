@@ -64,8 +64,7 @@ fn what_the_user_types_says_nothing() {
         let state = judged("claude", None, &claude("● hello", typed, "? for shortcuts")).state;
         assert_eq!(state, State::Idle, "{typed}");
     }
-    let codex =
-        "• hello\n\n  Worked for 6s • 06:47\n\n› Working (3s • esc to interrupt)\n\n  mock · /srv/proj\n  ? for shortcuts\n";
+    let codex = "• hello\n\n  Worked for 6s • 06:47\n\n› Working (3s • esc to interrupt)\n\n  mock · /srv/proj\n  ? for shortcuts\n";
     assert_eq!(judged("codex", Some("proj"), codex).state, State::Completed);
     let pi =
         format!(" hello\n\n{RULE}\n→ alpha\n  beta\n↑↓ navigate  enter select  escape/ctrl+c cancel\n{RULE}\n/srv\n");
@@ -136,6 +135,34 @@ fn a_title_is_outvoted_by_a_dialog_only() {
     // It does not tell what is asked for, so it makes no state.
     let strange = judged("codex", Some("[ ! ] Action Required | proj"), "  something new asks\n");
     assert_eq!(strange.state, State::Unknown);
+}
+
+#[test]
+fn a_title_that_codex_did_not_write_says_nothing() {
+    let rest = |footer: &str| format!("› hi\n\n• hello\n\n› Improve documentation in @filename\n\n{footer}\n");
+    let state = |title: &str, footer: &str| judged("codex", Some(title), &rest(footer)).state;
+    for title in ["vm", "root@vm: /srv/proj", "codex", "srv/proj"] {
+        assert_eq!(state(title, "  mock default · /srv/proj"), State::Unknown, "{title}");
+    }
+    // It may be named after the root of the repository, and either may be cut short.
+    for footer in ["  mock · /srv/proj", "  mock · ~/proj/sub · Main [default]", "  mock · /srv/pr… Plan mode"] {
+        assert_eq!(state("Fix it | proj", footer), State::Idle, "{footer}");
+    }
+    assert_eq!(state("a-long-na... | x", "  mock · /srv/a-long-name"), State::Idle);
+    assert_eq!(state("proj", "  ? for shortcuts"), State::Unknown);
+    for title in ["proj | Working | Fix it", "proj | ⠋", "⠋ proj"] {
+        assert_eq!(state(title, "  mock · /srv/proj"), State::Running, "{title}");
+    }
+}
+
+#[test]
+fn the_status_of_codex_is_faint_and_what_the_model_says_is_not() {
+    let screen = |status: &str| format!("› hi\n\n{status}\n\n\x1b[1m›\x1b[0m x\n\n  mock · /srv/proj\n");
+    let faint = screen("• \x1b[2mWorking\x1b[0m \x1b[2m(3s • esc to interrupt)\x1b[0m");
+    assert_eq!(judged("codex", Some("vm"), &faint).state, State::Running);
+    let said = screen("• Working (3s • esc to interrupt)");
+    assert_eq!(judged("codex", Some("vm"), &said).state, State::Unknown);
+    assert_eq!(judged("codex", Some("proj"), &said).state, State::Idle);
 }
 
 #[test]

@@ -6,7 +6,11 @@ use agtmux_agents::{Registry, Screen};
 use cases::{Case, cases};
 
 /// Captures in which somebody had typed something, and what.
-const DRAFTS: [(&str, &str); 4] = [
+const DRAFTS: [(&str, &str); 8] = [
+    ("codex-166-mentions", "@"),
+    ("codex-166-shell-mode", "! ls"),
+    ("codex-166-slash", "/"),
+    ("codex-166-startup", "SLOW 4"),
     ("codex-80-slash", "/"),
     ("codex-80-typed", "1. foo"),
     ("gemini-80-slash", "/"),

@@ -55,7 +55,7 @@ fn title_fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>) -> 
 fn repeats(title: &str, from: &Regex, regions: &Regions<'_>) -> bool {
     let found = from.captures_iter(regions.text(Region::Footer)).filter_map(|found| found.get(1));
     let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();
-    let is_same = |part: &str, name: &str| match (uncut(part), uncut(name)) {
+    let is_same = |part: &str, name: &str| match (start_of_cut(part), start_of_cut(name)) {
         (Some(start), _) => !start.is_empty() && name.starts_with(start),
         (_, Some(start)) => !start.is_empty() && part.starts_with(start),
         _ => !part.is_empty() && name.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
@@ -64,8 +64,8 @@ fn repeats(title: &str, from: &Regex, regions: &Regions<'_>) -> bool {
 }
 
 /// What is left of a text that was cut short.
-fn uncut(text: &str) -> Option<&str> {
-    text.strip_suffix('…').or_else(|| text.strip_suffix("..."))
+fn start_of_cut(text: &str) -> Option<&str> {
+    text.split_once('…').map(|(start, _)| start).or_else(|| text.strip_suffix("..."))
 }
 
 fn line_around(text: &str, at: usize) -> &str {
