@@ -64,8 +64,7 @@ fn what_the_user_types_says_nothing() {
         let state = judged("claude", None, &claude("● hello", typed, "? for shortcuts")).state;
         assert_eq!(state, State::Idle, "{typed}");
     }
-    let codex =
-        "• hello\n\n  Worked for 6s • 06:47\n\n› Working (3s • esc to interrupt)\n\n  mock · /srv\n  ? for shortcuts\n";
+    let codex = "• hello\n\n  Worked for 6s • 06:47\n\n› Working (3s • esc to interrupt)\n\n  mock · /srv/proj\n  ? for shortcuts\n";
     assert_eq!(judged("codex", Some("proj"), codex).state, State::Completed);
     let pi =
         format!(" hello\n\n{RULE}\n→ alpha\n  beta\n↑↓ navigate  enter select  escape/ctrl+c cancel\n{RULE}\n/srv\n");
@@ -95,7 +94,7 @@ fn old_lines_of_the_agent_do_not_count() {
     let old = "❯ one\n\n● API Error: 500 mock\n\n✻ Cooked for 2s · done 6:51 AM\n\n❯ two\n  ⎿  Interrupted · What should \
                Claude do instead?\n\n❯ three\n\n✽ Baking… (2s · ↓ 19 tokens)\n\n❯ four\n\n● hello";
     assert_eq!(judged("claude", None, &claude(old, "", "? for shortcuts")).state, State::Idle);
-    let stale = "◦ Working (3s • esc to interrupt)\n\n• hello\n\n› Ask Codex to do anything\n\n  mock · /srv\n  ? for shortcuts\n";
+    let stale = "◦ Working (3s • esc to interrupt)\n\n• hello\n\n› Ask Codex to do anything\n\n  mock · /srv/proj\n  ? for shortcuts\n";
     assert_eq!(judged("codex", Some("proj"), stale).state, State::Idle);
     assert_eq!(judged("codex", None, stale).state, State::Unknown);
 }
@@ -116,10 +115,10 @@ fn ghost_text_is_not_typed() {
     let real = claude("● \x1b[1mhello\x1b[0m", "run the \x1b[2mtests\x1b[0m", "? for shortcuts");
     assert_eq!(typed("claude", &real).as_deref(), Some("run the"));
     assert_eq!(typed("claude", &claude("", "first\n  second", "")).as_deref(), Some("first\nsecond"));
-    let codex = "\x1b[1m›\x1b[0m \x1b[2mAsk Codex to do anything\x1b[0m\n\n  mock · /srv\n";
+    let codex = "\x1b[1m›\x1b[0m \x1b[2mAsk Codex to do anything\x1b[0m\n\n  mock · /srv/proj\n";
     assert_eq!(typed("codex", codex).as_deref(), Some(""));
-    assert_eq!(typed("codex", "› Ask Codex to do anything\n\n  mock · /srv\n").as_deref(), Some(""));
-    assert_eq!(typed("codex", "› hello\n  you\n\n  mock · /srv\n").as_deref(), Some("hello\nyou"));
+    assert_eq!(typed("codex", "› Ask Codex to do anything\n\n  mock · /srv/proj\n").as_deref(), Some(""));
+    assert_eq!(typed("codex", "› hello\n  you\n\n  mock · /srv/proj\n").as_deref(), Some("hello\nyou"));
     assert_eq!(typed("claude", CLAUDE_APPROVAL), None);
 }
 
@@ -129,13 +128,41 @@ fn a_title_is_outvoted_by_a_dialog_only() {
                  │   2. Don't trust │\n╰────────────────────────╯\n";
     assert_eq!(judged("gemini", Some("◇  Ready (proj)"), trust).state, State::WaitingApproval);
     assert_eq!(judged("gemini", Some("✦  Working… (proj)"), trust).state, State::WaitingApproval);
-    let rest = "• hello\n\n› Ask Codex to do anything\n\n  mock · /srv\n  ? for shortcuts\n";
+    let rest = "• hello\n\n› Ask Codex to do anything\n\n  mock · /srv/proj\n  ? for shortcuts\n";
     assert_eq!(judged("codex", Some("⠦ proj"), rest).state, State::Running);
     assert_eq!(judged("codex", Some("proj"), rest).state, State::Idle);
     assert_eq!(judged("codex", Some("[ ! ] Action Required | proj"), rest).state, State::Unknown);
     // It does not tell what is asked for, so it makes no state.
     let strange = judged("codex", Some("[ ! ] Action Required | proj"), "  something new asks\n");
     assert_eq!(strange.state, State::Unknown);
+}
+
+#[test]
+fn a_title_that_codex_did_not_write_says_nothing() {
+    let rest = |footer: &str| format!("› hi\n\n• hello\n\n› Improve documentation in @filename\n\n{footer}\n");
+    let state = |title: &str, footer: &str| judged("codex", Some(title), &rest(footer)).state;
+    for title in ["vm", "root@vm: /srv/proj", "codex", "srv/proj"] {
+        assert_eq!(state(title, "  mock default · /srv/proj"), State::Unknown, "{title}");
+    }
+    // It may be named after the root of the repository, and either may be cut short.
+    for footer in ["  mock · /srv/proj", "  mock · ~/proj/sub · Main [default]", "  mock · /srv/pr… Plan mode"] {
+        assert_eq!(state("Fix it | proj", footer), State::Idle, "{footer}");
+    }
+    assert_eq!(state("a-long-na... | x", "  mock · /srv/a-long-name"), State::Idle);
+    assert_eq!(state("proj", "  ? for shortcuts"), State::Unknown);
+    for title in ["proj | Working | Fix it", "proj | ⠋", "⠋ proj"] {
+        assert_eq!(state(title, "  mock · /srv/proj"), State::Running, "{title}");
+    }
+}
+
+#[test]
+fn the_status_of_codex_is_faint_and_what_the_model_says_is_not() {
+    let screen = |status: &str| format!("› hi\n\n{status}\n\n\x1b[1m›\x1b[0m x\n\n  mock · /srv/proj\n");
+    let faint = screen("• \x1b[2mWorking\x1b[0m \x1b[2m(3s • esc to interrupt)\x1b[0m");
+    assert_eq!(judged("codex", Some("vm"), &faint).state, State::Running);
+    let said = screen("• Working (3s • esc to interrupt)");
+    assert_eq!(judged("codex", Some("vm"), &said).state, State::Unknown);
+    assert_eq!(judged("codex", Some("proj"), &said).state, State::Idle);
 }
 
 #[test]

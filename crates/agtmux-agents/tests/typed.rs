@@ -6,12 +6,16 @@ use agtmux_agents::{Registry, Screen};
 use cases::{Case, cases};
 
 /// Captures in which somebody had typed something, and what.
-const DRAFTS: [(&str, &str); 9] = [
+const DRAFTS: [(&str, &str); 13] = [
     ("claude-197-60-at", "@"),
     ("claude-200-slash", "/"),
     ("claude-300-slash", "/mo"),
     ("claude-325-ansi-slash", "/"),
     ("claude-325-slash-done", "/"),
+    ("codex-166-mentions", "@"),
+    ("codex-166-shell-mode", "! ls"),
+    ("codex-166-slash", "/"),
+    ("codex-166-startup", "SLOW 4"),
     ("codex-80-slash", "/"),
     ("codex-80-typed", "1. foo"),
     ("gemini-80-slash", "/"),

@@ -79,7 +79,7 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
         let column = lines[at].text[..label].chars().count();
         found.push((at, n, parts[3].to_owned(), column));
         // What is above is not on screen.
-        scrolled = parts[1].contains('↑');
+        scrolled = parts[1].contains('↑') || (at > 0 && lines[at - 1].text.trim() == "↑");
         if n == 1 || scrolled {
             break;
         }

@@ -1,5 +1,7 @@
 //! Whether a rule fits a screen.
 
+use regex::Regex;
+
 use crate::manifest::{Look, Needs, Region, ScreenRule, StyleRule};
 use crate::screen::{Ink, Regions, Row, start_within_frame, unframed};
 
@@ -11,9 +13,7 @@ pub(super) fn fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>
         Needs::NoBox => !regions.has_box(),
         Needs::Nothing => true,
     };
-    let title_fits = rule.title.as_ref().is_none_or(|pattern| title.is_some_and(|title| pattern.is_match(title)))
-        && !rule.not_title.as_ref().is_some_and(|pattern| title.is_some_and(|title| pattern.is_match(title)));
-    if !needed || !title_fits {
+    if !needed || !title_fits(rule, regions, title) {
         return None;
     }
     if rule.absent.iter().any(|(region, pattern)| pattern.is_match(regions.text(*region))) {
@@ -28,16 +28,45 @@ pub(super) fn fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>
         return None;
     }
     let rows = regions.rows(rule.region);
-    let mut looks = rule.style.iter().map(|style| rows.iter().find(|row| looks_so(row, style)));
-    let styled = looks.next().flatten();
-    if (!rule.style.is_empty() && (!regions.screen.is_styled() || styled.is_none())) || looks.any(|row| row.is_none()) {
+    let looks: Vec<_> = rule.style.iter().map(|style| rows.iter().find(|row| looks_so(row, style))).collect();
+    let looks_right = match regions.screen.is_styled() {
+        true => looks.iter().all(Option::is_some),
+        false => looks.is_empty() || rule.plain_too,
+    };
+    if !looks_right {
         return None;
     }
+    let styled = looks.first().copied().flatten();
     let found = any.or_else(|| rule.all.first().and_then(|pattern| pattern.find(text)));
     let line = found.map(|found| line_around(text, found.start()));
     let line = line.or(styled.map(|row| row.text())).map(squeezed).unwrap_or_default();
     // What somebody is typing is nobody's business: the sign before it is enough.
     Some(if rule.region == Region::Box { line.chars().take(1).collect() } else { line })
+}
+
+fn title_fits(rule: &ScreenRule, regions: &Regions<'_>, title: Option<&str>) -> bool {
+    let fits = |pattern: &Regex| title.is_some_and(|title| pattern.is_match(title));
+    rule.title.as_ref().is_none_or(fits)
+        && !rule.not_title.as_ref().is_some_and(fits)
+        && rule.title_from.as_ref().is_none_or(|from| title.is_some_and(|title| repeats(title, from, regions)))
+}
+
+/// Whether a part of the title is a name below the box, or a part of a path there. Both may be cut short, and words may
+/// follow a path.
+fn repeats(title: &str, from: &Regex, regions: &Regions<'_>) -> bool {
+    let found = from.captures_iter(regions.text(Region::Footer)).filter_map(|found| found.get(1));
+    let names: Vec<&str> = found.flat_map(|name| name.as_str().split('/')).map(str::trim).collect();
+    let is_same = |part: &str, name: &str| match (start_of_cut(part), start_of_cut(name)) {
+        (Some(start), _) => !start.is_empty() && name.starts_with(start),
+        (_, Some(start)) => !start.is_empty() && part.starts_with(start),
+        _ => !part.is_empty() && name.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')),
+    };
+    title.split(" | ").any(|part| names.iter().any(|name| is_same(part.trim(), name)))
+}
+
+/// What is left of a text that was cut short.
+fn start_of_cut(text: &str) -> Option<&str> {
+    text.split_once('…').map(|(start, _)| start).or_else(|| text.strip_suffix("..."))
 }
 
 fn line_around(text: &str, at: usize) -> &str {

@@ -21,9 +21,12 @@ pub(super) struct Written {
     #[serde(default)]
     style: Vec<WrittenStyle>,
     #[serde(default)]
+    plain_too: bool,
+    #[serde(default)]
     absent: Vec<WrittenAbsence>,
     title: Option<String>,
     not_title: Option<String>,
+    title_from: Option<String>,
     state: State,
     #[serde(default = "yes")]
     conclusive: bool,
@@ -123,10 +126,14 @@ pub(crate) struct ScreenRule {
     pub(crate) any: Vec<Regex>,
     pub(crate) none: Vec<Regex>,
     pub(crate) style: Vec<StyleRule>,
+    /// Whether a capture that does not tell looks fits as if it had those.
+    pub(crate) plain_too: bool,
     /// What must not be found in other regions.
     pub(crate) absent: Vec<(Region, Regex)>,
     pub(crate) title: Option<Regex>,
     pub(crate) not_title: Option<Regex>,
+    /// The title must repeat a name that the first group finds below the box: one that a shell left behind does not.
+    pub(crate) title_from: Option<Regex>,
     pub(crate) state: State,
     pub(crate) conclusive: bool,
     /// It concludes from what is not to be seen: an agent that says otherwise is right.
@@ -158,6 +165,8 @@ fn compile_rule(written: Written) -> Result<ScreenRule, String> {
         absent: written.absent.iter().map(absence).collect::<Result<_, String>>()?,
         title: compile_some(&what("title"), written.title.as_deref())?,
         not_title: compile_some(&what("not_title"), written.not_title.as_deref())?,
+        title_from: compile_some(&what("title_from"), written.title_from.as_deref())?,
+        plain_too: written.plain_too,
         state: written.state,
         conclusive: written.conclusive,
         yields: written.yields,
