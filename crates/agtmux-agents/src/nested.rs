@@ -1,6 +1,6 @@
 //! Which of several agents something comes from, where one has started the other.
 
-use crate::command_line::Invocation;
+use crate::command_line::{Invocation, is_shell};
 use crate::manifest::{Manifest, Strength};
 use crate::process::ProcessFacts;
 use crate::registry::Registry;
@@ -17,12 +17,21 @@ impl Registry {
         // A shell script may have the name of the agent that it is a hook of.
         let kind = |process: &ProcessFacts<'_>| self.certain_kind(process);
         let Some(nearest) = line.iter().position(|process| kind(process).is_some()) else { return line.len() };
-        let launched = |pair: &&[ProcessFacts<'_>]| {
-            let [child, parent] = pair else { return false };
+        let mut own = nearest;
+        while let Some(gap) = line[own + 1..].iter().position(|process| kind(process).is_some()) {
+            let (child, parent, above) = (&line[own], &line[own + 1 + gap], own + 1 + gap);
             let alike = kind(parent).zip(kind(child)).is_some_and(|(parent, child)| parent.name == child.name);
-            alike && child.ppid == parent.pid && (same_arguments(child, parent) || hands_on(child, parent, &same_input))
-        };
-        nearest + 1 + line[nearest..].windows(2).take_while(launched).count()
+            let launched = match child.ppid == parent.pid {
+                true => same_arguments(child, parent) || hands_on(child, parent, &same_input),
+                // What launches may stand between the two, such as `timeout`; a shell is the tool of an agent.
+                false => same_input(child.pid, parent.pid) == Some(true) && !line[own + 1..above].iter().any(is_shell),
+            };
+            if !(alike && launched) {
+                break;
+            }
+            own = above;
+        }
+        own + 1
     }
 
     fn certain_kind(&self, process: &ProcessFacts<'_>) -> Option<&Manifest> {

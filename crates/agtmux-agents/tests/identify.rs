@@ -174,6 +174,11 @@ const HOOKS: &[(&str, Option<bool>, &str)] = &[
         Some(true),
         "zsh\n fg claude\n  bash -c x\n   claude -p => claude\n    hook",
     ),
+    (
+        "through a launcher and what that starts",
+        Some(true),
+        "zsh\n fg python3 /home/u/bin/claude => claude\n  timeout 9h claude\n   claude\n    hook",
+    ),
     ("of one that took the place of that shell", Some(false), "zsh\n fg codex\n  codex exec x => codex\n   sh -c hook"),
     ("the same, in a job of its own", None, "zsh\n fg codex\n  bg codex exec x => codex\n   sh -c hook"),
     (

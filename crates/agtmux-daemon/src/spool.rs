@@ -117,7 +117,7 @@ impl Spool {
         }
         let outcome = match serve::read_event(bytes.into()).await {
             Ok(incoming) => {
-                let incoming = serve::located(incoming, &self.discovery);
+                let incoming = serve::located(incoming, &self.discovery).await;
                 self.engine.event(Incoming { was_kept: true, ..incoming }).await.map(drop)
             }
             Err(error) => Err(error),

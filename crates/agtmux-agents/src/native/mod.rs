@@ -20,8 +20,8 @@ use rule::{Closes, text_at};
 
 /// More questions than anybody has open at a time.
 const MOST_OPEN: usize = 64;
-/// What nobody confirms is said nevertheless: an agent gives others so much time to decide.
-const UNCONFIRMED_FOR: SignedDuration = SignedDuration::from_secs(60);
+/// What nobody confirms is said nevertheless: an agent gives others no more time than this to decide.
+const UNCONFIRMED_FOR: SignedDuration = SignedDuration::from_mins(10);
 
 /// What is remembered of one runtime between its events.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]

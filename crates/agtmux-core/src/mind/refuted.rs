@@ -49,6 +49,10 @@ impl Refuted {
             let is_later = |other: Source, at: Timestamp| at.checked_sub(lag(other)).is_ok_and(|at| at > as_of);
             noted.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
         };
+        // What a process was started for holds for as long as it lives, and is said once.
+        if source == Source::Process {
+            return None;
+        }
         let at_once = |_| SignedDuration::ZERO;
         match stand {
             Stand::Running => later(&self.rested, at_once),

@@ -48,7 +48,7 @@ pub(super) async fn post_event(
     body: Body,
 ) -> Result<(StatusCode, Json<Receipt>), Refusal> {
     let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| unread(&error))?;
-    let incoming = nested::located(read_event(bytes).await?, &context.discovery);
+    let incoming = nested::located(read_event(bytes).await?, &context.discovery).await;
     Ok((StatusCode::ACCEPTED, Json(context.engine.event(incoming).await?)))
 }
 

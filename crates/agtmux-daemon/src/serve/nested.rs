@@ -9,7 +9,17 @@ use crate::observe::{self, Discovery};
 
 /// The event with what its processes tell: it belongs to the nearest agent among them, and not to one that has started
 /// that agent. Who has ended meanwhile tells nothing.
-pub(crate) fn located(mut incoming: Incoming, discovery: &Discovery) -> Incoming {
+///
+/// Elsewhere than where everybody waits: without `/proc` another program has to be asked.
+pub(crate) async fn located(incoming: Incoming, discovery: &Discovery) -> Incoming {
+    let discovery = discovery.clone();
+    match tokio::task::spawn_blocking(move || locate(incoming, &discovery)).await {
+        Ok(incoming) => incoming,
+        Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+    }
+}
+
+fn locate(mut incoming: Incoming, discovery: &Discovery) -> Incoming {
     let From::Pane(from) = &mut incoming.from else { return incoming };
     let table = discovery.processes();
     let mut line = table.living(&from.pids);

@@ -109,3 +109,10 @@ fn what_was_refuted_is_kept_in_what_is_stored_and_what_was_stored_before_can_be_
     far.shift(ahead, at(1032));
     assert_eq!(state(&far, 1032), State::Idle, "by another clock");
 }
+
+#[test]
+fn what_a_process_was_started_for_holds_until_it_ends() {
+    let lasting = Statement { ttl: None, ..said(Source::Process, Stand::Running, 10) };
+    let mind = mind([lasting, said(Source::Hook, Stand::Idle, 11), said(Source::Hook, Stand::Running, 12)]);
+    assert_eq!(state(&mind, 12 + 901), State::Running, "a hook that is silent for long changes nothing");
+}
