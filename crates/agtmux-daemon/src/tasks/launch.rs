@@ -155,17 +155,20 @@ impl Tasks {
     ) -> Result<(TaskSession, SlotPane), ApiError> {
         let name = place.session.as_str();
         let failed = |error| tmux_failed(&error);
-        let made = match tmux.task_session(name).await.map_err(failed)? {
-            None => {
-                tmux.make_task_session(name, task.as_str(), keeper).await.map_err(failed)?;
-                return self.find_ours(tmux, place, task.as_str()).await;
-            }
+        let there = match tmux.task_session(name).await.map_err(failed)? {
             Some(session) if !self.is_ours(&session.keeper) => return Err(not_ours(place)),
-            Some(session) => match slot_of(&session, task.as_str()).cloned() {
-                Some(slot) => return Ok((session, slot)),
-                None => tmux.make_task_window(name, task.as_str()).await.map_err(failed)?,
+            Some(session) => session,
+            None => match tmux.make_task_session(name, task.as_str(), keeper).await {
+                Ok(()) => return self.find_ours(tmux, place, task.as_str()).await,
+                // It could not be asked a moment ago, as if there were no server, or somebody else was quicker.
+                Err(error) if is_there_already(&error) => self.our_session(tmux, place).await?,
+                Err(error) => return Err(failed(error)),
             },
         };
+        if let Some(slot) = slot_of(&there, task.as_str()).cloned() {
+            return Ok((there, slot));
+        }
+        let made = tmux.make_task_window(name, task.as_str()).await.map_err(failed)?;
         let session = self.our_session(tmux, place).await?;
         let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
         let slot = slot.ok_or_else(|| no_task(place, task.as_str()))?;
@@ -321,6 +324,10 @@ impl Tasks {
         }
         self.await_readers(place, |concerned| concerned == window).await;
     }
+}
+
+fn is_there_already(error: &TmuxError) -> bool {
+    matches!(error, TmuxError::Failed(said) if said.contains("duplicate session"))
 }
 
 /// Of a launch that did not happen nothing is left.

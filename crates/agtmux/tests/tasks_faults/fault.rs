@@ -10,6 +10,7 @@ use crate::stage::Stage;
 /// Does what tmux does, and:
 /// - notes each look at a session when it is over;
 /// - refuses to show one while `blind` is there, shows none as dead while `undead` is, and says of none how it ended while `mute` is;
+/// - says that there is no server while `lost` is there, until a session is to be made;
 /// - ends the daemon before or after the call that `kill-before` or `kill-after` counts down to.
 const TMUX: &str = r#"
 count() {
@@ -18,7 +19,12 @@ count() {
     [ "$(wc -c <"$HOME/calls")" -ge "$(cat "$HOME/$1")" ] && rm "$HOME/$1" 2>/dev/null
 }
 case "$*" in
+*new-session*) rm -f "$HOME/lost" ;;
 *"list-panes -s"*)
+    if [ -e "$HOME/lost" ]; then
+        echo "lost server" >&2
+        exit 1
+    fi
     if [ -e "$HOME/blind" ]; then
         echo refused >>"$HOME/refused"
         echo "server is on fire" >&2

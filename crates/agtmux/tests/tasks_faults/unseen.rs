@@ -62,3 +62,15 @@ fn what_was_told_to_have_ended_is_pruned_though_tmux_shows_that_a_moment_later()
     assert_eq!((&pruned["tasks"][0]["task"], &pruned["tasks"][0]["exit_code"]), (&"t".into(), &0.into()), "{said}");
     assert!(!stage.windows().contains(&task.window));
 }
+
+#[test]
+fn a_session_that_could_not_be_seen_is_used_when_it_turns_out_to_be_there() {
+    let stage = faulty();
+    let first = stage.run("first", "exit 0");
+    stage.event(&first.window, "exited");
+    tell(&stage, "lost", "");
+    let second = stage.run("second", "exit 3");
+    stage.event(&second.window, "exited");
+    assert!(stage.windows().contains(&second.window), "beside the first one");
+    assert_ne!(first.window, second.window);
+}
