@@ -52,8 +52,10 @@ fn lead(driver: &Driver<'_>) -> Result<(), Lost> {
         let screen = driver.room.look().screen;
         // Codex was started with a word for its hooks before; nobody types that for it now.
         if screen.contains(TRUST_HOOKS) && !trusted {
-            trusted = true;
-            ["Down", "Enter"].iter().for_each(|key| driver.room.press(key));
+            trusted = screen.contains("› 2. ");
+            // A key that comes while it draws may be lost: the next one waits until this one is seen.
+            driver.room.press(if trusted { "Enter" } else { "Down" });
+            until(AT_ONCE, || (driver.room.look().screen != screen).then_some(()));
         }
         screen.contains(SAID).then_some(())
     });
