@@ -7,6 +7,7 @@ mod error;
 mod known;
 mod message;
 mod output;
+mod program_name;
 mod quit;
 mod render;
 mod terminal;
@@ -22,7 +23,7 @@ fn main() -> ExitCode {
     if let Some(exit) = commands::task::intercept(std::env::args_os()) {
         return exit;
     }
-    let cli = cli::Cli::parse_from(commands::task::by_its_other_names(std::env::args_os()));
+    let cli = cli::Cli::parse_from(program_name::arguments(std::env::args_os()));
     match commands::run(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {

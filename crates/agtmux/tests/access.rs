@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -202,11 +203,12 @@ fn twenty_lists_at_once_start_one_daemon() {
 fn twenty_daemons_at_once_leave_one() {
     let world = world();
     let start_one = |n: usize| {
-        // Both programs are the same daemon.
-        let mut command = world.command(env!("CARGO_BIN_EXE_agtmuxd"));
+        let mut command = world.agtmux();
         if n.is_multiple_of(2) {
-            command = world.agtmux();
             command.args(["daemon", "run"]);
+        } else {
+            // `agtmuxd` is a link to the same executable.
+            command.arg0("agtmuxd");
         }
         let said = fs::File::create(world.dir().join(format!("said-{n}"))).expect("writable");
         Running::start(command.stdout(Stdio::null()).stderr(said))

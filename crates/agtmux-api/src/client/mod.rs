@@ -173,8 +173,21 @@ impl Client {
 }
 
 fn with_query(path: &str, query: &impl Serialize) -> Result<String, ClientError> {
-    let query = serde_urlencoded::to_string(query).map_err(broken)?;
+    let query = encode_query(&serde_json::to_value(query).map_err(broken)?);
     Ok(if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") })
+}
+
+/// Encodes the fields of an object as a query string. Absent fields are left out.
+fn encode_query(fields: &serde_json::Value) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        match value {
+            serde_json::Value::Null => {}
+            serde_json::Value::String(text) => drop(query.append_pair(name, text)),
+            other => drop(query.append_pair(name, &other.to_string())),
+        }
+    }
+    query.finish()
 }
 
 fn broken(error: impl std::fmt::Display) -> ClientError {

@@ -1,8 +1,8 @@
 //! From statements of many sources to one state that is never confidently wrong.
 //!
-//! For each source and claim only the newest statement is kept, and the newest one that may stand for itself; and of those
-//! before them, what they have made untrue. What the state is follows from those alone, so the order in which statements arrived does not matter, and neither does a
-//! statement that arrives twice.
+//! For each source and claim only the newest statement is kept, and the newest one that may stand for itself; and of
+//! those before them, what they have made untrue. What the state is follows from those alone, so the order in which
+//! statements arrived does not matter, and neither does a statement that arrives twice.
 
 mod refuted;
 #[cfg(test)]

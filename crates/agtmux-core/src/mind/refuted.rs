@@ -45,14 +45,14 @@ impl Refuted {
 
     /// Who else made untrue what a source said of this time. What it said itself, it has replaced.
     pub(super) fn by(&self, source: Source, stand: Stand, as_of: Timestamp) -> Option<Source> {
-        let later = |noted: &BTreeMap<Source, Timestamp>, lag: fn(Source) -> SignedDuration| {
-            let is_later = |other: Source, at: Timestamp| at.checked_sub(lag(other)).is_ok_and(|at| at > as_of);
-            noted.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
-        };
         // What a process was started for holds for as long as it lives, and is said once.
         if source == Source::Process {
             return None;
         }
+        let later = |noted: &BTreeMap<Source, Timestamp>, lag: fn(Source) -> SignedDuration| {
+            let is_later = |other: Source, at: Timestamp| at.checked_sub(lag(other)).is_ok_and(|at| at > as_of);
+            noted.iter().find(|(other, at)| **other != source && is_later(**other, **at)).map(|(other, _)| *other)
+        };
         let at_once = |_| SignedDuration::ZERO;
         match stand {
             Stand::Running => later(&self.rested, at_once),

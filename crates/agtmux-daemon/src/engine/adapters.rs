@@ -80,7 +80,8 @@ impl Engine {
         self.take_name(runtime, heard, step);
         // While an agent is stopped, whatever is written to its terminal is not of it.
         let foreign = event.source == Source::Osc && self.states.is_suspended(runtime);
-        if foreign || !self.listens_to(runtime) {
+        let newest = self.cursors.advance(runtime, event.source, &event.order);
+        if foreign || !newest || !self.listens_to(runtime) {
             return;
         }
         self.tell_submitted(runtime, &event.order.event_id, heard);

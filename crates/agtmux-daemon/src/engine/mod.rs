@@ -4,8 +4,10 @@
 mod adapters;
 mod bounds;
 mod collect;
+mod cursors;
 mod explain;
 mod far;
+mod finish;
 mod ingest;
 mod locate;
 mod shared_process;
@@ -17,7 +19,7 @@ mod tests;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use agtmux_agents::{Registry, UserManifests};
 use agtmux_api::collect::Batch;
@@ -39,10 +41,10 @@ use crate::observe::{Lookout, Seen};
 use crate::recorder::Recorder;
 use crate::shared::Shared;
 use crate::store::{Change, Remembered, Store, StoreError};
-use crate::view::View;
 use adapters::Memories;
 pub(crate) use adapters::{Filed, FiledEntry, agent_id};
 pub(crate) use collect::Collecting;
+use cursors::SourceCursors;
 use collect::Collector;
 pub(crate) use explain::refusal;
 use far::FarAgent;
@@ -54,9 +56,6 @@ use step::Step;
 use switches::Disabled;
 pub(crate) use tasks::TasksTold;
 use waiting::Waiting;
-
-/// Sequence numbers are reserved in blocks, so that most changes need no write for theirs.
-const SEQ_BLOCK: u64 = 10_000;
 
 /// How many waiting inputs share a transaction.
 const BATCH: usize = 256;
@@ -201,6 +200,7 @@ pub(crate) struct Engine {
     last_collector: u64,
     moved_out: MovedOut,
     registry: Arc<Registry>,
+    cursors: SourceCursors,
     memories: Memories,
     turns: Turns,
     disabled: Disabled,
@@ -260,6 +260,7 @@ impl Engine {
             moved_out: MovedOut::default(),
             registry: Arc::new(UserManifests::default().registry()),
             turns: Turns::default(),
+            cursors: SourceCursors::new(remembered.cursors),
             memories: Memories::new(remembered.memories),
             disabled: remembered.disabled,
             lookout,
@@ -408,6 +409,7 @@ impl Engine {
             }
             Life::Ended { pane, runtime, process } => {
                 self.decide(states::Input::Ended { runtime: runtime.clone() }, None, step);
+                self.cursors.forget(runtime);
                 self.memories.forget(runtime);
                 self.turns.forget(runtime);
                 self.far.remove(runtime);
@@ -474,73 +476,6 @@ impl Engine {
         let states = self.states.next_deadline(since);
         let waiting = self.waiting.oldest().map(|event| self.expires_at(event));
         [states, waiting, self.memories.next_due()].into_iter().flatten().fold(self.purge_at, Timestamp::min)
-    }
-
-    fn checkpoint(&mut self, step: &mut Step, after_loss: bool) {
-        self.checkpoint_n = self.last_n;
-        let engine = Box::new(self.states.clone());
-        step.changes.push(Change::Checkpoint { n: self.last_n, at: step.now, engine, after_loss });
-    }
-
-    async fn finish(&mut self, mut step: Step) {
-        self.stepped_at = step.now;
-        let stored = self.commit(&mut step).await;
-        if !step.delta.is_empty() || step.seq > self.shared.read().seq() {
-            // Of tasks nothing is told that is not stored: it will be told again, with another number.
-            let happened = if stored.is_ok() { step.task_news() } else { Vec::new() };
-            let follow = |view: &mut View| view.follow(&self.fleet, &self.states, &step.delta);
-            self.shared.publish(step.now, step.seq, happened, follow);
-        }
-        self.tell_collectors(&step);
-        step.answer(stored);
-    }
-
-    async fn commit(&mut self, step: &mut Step) -> Result<(), StoreError> {
-        let failed_before = self.note().is_some();
-        let mut changes = self.recorder.changes(&self.fleet, &step.delta, step.now);
-        if failed_before {
-            // What is stored is out of date: write all of it, and begin the log anew from here.
-            changes.extend(self.recorder.all(&self.fleet, step.now));
-            step.restated.extend(self.homes.keys().cloned());
-            self.checkpoint(step, true);
-        }
-        changes.append(&mut step.changes);
-        for runtime in &step.restated {
-            if let (Some(pane), Some(record)) = (self.homes.get(runtime), self.states.state(runtime)) {
-                changes.push(Change::PutState { pane: pane.clone(), runtime: runtime.clone(), record: record.clone() });
-            }
-        }
-        let reserve = (step.seq + step.room() >= self.reserved).then(|| step.seq + step.room() + SEQ_BLOCK);
-        if changes.is_empty() && reserve.is_none() {
-            return Ok(());
-        }
-        changes.extend(reserve.map(Change::ReserveSeq));
-        let outcome = self.store.commit(changes).await;
-        match &outcome {
-            Ok(()) => {
-                self.reserved = reserve.unwrap_or(self.reserved);
-                if failed_before {
-                    tracing::info!("the database takes writes again");
-                }
-                self.set_note(None);
-            }
-            // The fleet is what was observed, stored or not: what people see goes on, and health tells of it.
-            Err(error) => {
-                if !failed_before {
-                    tracing::error!(%error, "changes are shown but not stored");
-                }
-                self.set_note(Some(error.to_string()));
-            }
-        }
-        outcome
-    }
-
-    fn note(&self) -> Option<String> {
-        self.store_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set_note(&self, note: Option<String>) {
-        *self.store_error.lock().unwrap_or_else(PoisonError::into_inner) = note;
     }
 }
 

@@ -98,7 +98,7 @@ impl Taps {
 
 impl Reader {
     fn find() -> Option<Self> {
-        let program = std::env::current_exe().ok()?.with_file_name("agtmux");
+        let program = std::env::current_exe().ok()?;
         let daemon = Paths::from_env().ok()?.socket;
         program.is_file().then_some(Self { program, daemon })
     }

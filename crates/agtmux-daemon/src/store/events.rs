@@ -10,6 +10,7 @@ use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use super::cursors;
 use super::rows::{time, word};
 
 /// One event, bound or waiting for its runtime.
@@ -33,7 +34,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()
     let whereabouts = event.whereabouts.as_ref().and_then(|w| serde_json::to_string(w).ok());
     tx.prepare_cached(
         "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
-                             ingested_at, dedupe_key, content_hash, whereabouts, raw_payload, drop_reason)
+                             ingested_at, dedupe_key, content_hash, origin, raw_payload, drop_reason)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
@@ -53,35 +54,15 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()
         event.doubt.map(Unbound::as_str)
     ])?;
     match &event.runtime {
-        Some(runtime) => put_cursor(tx, runtime, event),
+        Some(runtime) => cursors::put(tx, runtime, event),
         None => Ok(()),
     }
-}
-
-/// The newest event of this source for this runtime.
-fn put_cursor(tx: &Transaction<'_>, runtime: &RuntimeId, event: &EventRow) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "INSERT INTO runtime_source_cursors VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (runtime_id, source) DO UPDATE SET last_source_seq = ?3, last_order_event_time = ?4,
-                                                       last_order_ingested_at = ?5, last_order_event_id = ?6
-         WHERE coalesce(?3 > last_source_seq, (?4, ?5, ?6)
-                        > (last_order_event_time, last_order_ingested_at, last_order_event_id))",
-    )?
-    .execute(params![
-        runtime.as_str(),
-        event.source.as_str(),
-        event.order.source_seq.map(u64::cast_signed),
-        event.order.event_time.as_microsecond(),
-        event.order.ingested_at.as_microsecond(),
-        event.order.event_id
-    ])?;
-    Ok(())
 }
 
 pub(super) fn bind(tx: &Transaction<'_>, event: &EventRow, runtime: &RuntimeId) -> rusqlite::Result<()> {
     let sql = "UPDATE events SET status = 'bound', runtime_id = ?2 WHERE event_id = ?1";
     tx.prepare_cached(sql)?.execute(params![event.order.event_id, runtime.as_str()])?;
-    put_cursor(tx, runtime, event)
+    cursors::put(tx, runtime, event)
 }
 
 pub(super) fn discard(tx: &Transaction<'_>, event_id: &str, why: &str) -> rusqlite::Result<()> {
@@ -136,7 +117,7 @@ pub(crate) fn last(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Ve
 /// Those that were still waiting when the daemon stopped.
 pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
     let mut statement = connection.prepare(
-        "SELECT event_id, whereabouts, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
+        "SELECT event_id, origin, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
                 content_hash, drop_reason FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
     )?;
     let rows = statement.query_map([], |row| {
@@ -182,9 +163,9 @@ pub(super) fn purge(
 /// living agent came to its state.
 const PURGES: [&str; 10] = [
     "DELETE FROM events WHERE ingested_at < ?1",
-    "DELETE FROM checkpoints WHERE at < ?1 AND n < (SELECT max(n) FROM checkpoints)",
-    "DELETE FROM observations WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)",
-    "DELETE FROM transitions WHERE at < ?1 AND n <= (SELECT min(n) FROM checkpoints)
+    "DELETE FROM checkpoints WHERE at < ?1 AND input_seq < (SELECT max(input_seq) FROM checkpoints)",
+    "DELETE FROM engine_inputs WHERE at < ?1 AND input_seq <= (SELECT min(input_seq) FROM checkpoints)",
+    "DELETE FROM transitions WHERE at < ?1 AND input_seq <= (SELECT min(input_seq) FROM checkpoints)
      AND seq NOT IN (SELECT max(t.seq) FROM transitions t JOIN states s ON s.runtime_id = t.runtime_id GROUP BY t.runtime_id)",
     "DELETE FROM actions WHERE at < ?1",
     "DELETE FROM turns WHERE at < ?1",

@@ -56,12 +56,13 @@ impl StoredTransition {
 }
 
 pub(super) fn write(tx: &Transaction<'_>, logged: &Logged) -> rusqlite::Result<()> {
-    tx.prepare_cached("INSERT INTO observations (n, at, event_id, input) VALUES (?1, ?2, ?3, ?4)")?
+    tx.prepare_cached("INSERT INTO engine_inputs (input_seq, at, event_id, input) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![logged.n.cast_signed(), logged.at.as_microsecond(), logged.event_id, json(&logged.input)])?;
     for (seq, transition) in &logged.transitions {
         let row = StoredTransition::of(*seq, logged.n, logged.at, transition);
         tx.prepare_cached(
-            "INSERT INTO transitions (seq, n, at, runtime_id, from_state, state, reason_code, confidence, state_version)
+            "INSERT INTO transitions (seq, input_seq, at, runtime_id, from_state, state, reason_code, confidence,
+                                      state_version)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
@@ -89,11 +90,12 @@ pub(super) fn write_checkpoint(
     after_loss: bool,
 ) -> rusqlite::Result<()> {
     tx.execute(
-        "INSERT OR REPLACE INTO checkpoints (n, at, engine) VALUES (?1, ?2, ?3)",
+        "INSERT OR REPLACE INTO checkpoints (input_seq, at, resolver) VALUES (?1, ?2, ?3)",
         params![n.cast_signed(), at.as_microsecond(), json(engine)],
     )?;
     tx.execute(
-        "DELETE FROM checkpoints WHERE n NOT IN (SELECT n FROM checkpoints ORDER BY n DESC LIMIT ?1)",
+        "DELETE FROM checkpoints
+         WHERE input_seq NOT IN (SELECT input_seq FROM checkpoints ORDER BY input_seq DESC LIMIT ?1)",
         [if after_loss { 1 } else { 2 }],
     )?;
     Ok(())
@@ -105,7 +107,7 @@ fn json(value: &impl serde::Serialize) -> String {
 
 /// Where a replay begins: the last checkpoint, and the number of the last input that it contains.
 pub(crate) fn last_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateEngine)>> {
-    checkpoint(connection, "SELECT n, engine FROM checkpoints ORDER BY n DESC LIMIT 1")
+    checkpoint(connection, "SELECT input_seq, resolver FROM checkpoints ORDER BY input_seq DESC LIMIT 1")
 }
 
 fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Option<(u64, StateEngine)>> {
@@ -116,7 +118,7 @@ fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Option<(u6
 
 /// The oldest checkpoint that is kept: a replay from there goes over the most.
 pub(crate) fn first_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateEngine)>> {
-    checkpoint(connection, "SELECT n, engine FROM checkpoints ORDER BY n LIMIT 1")
+    checkpoint(connection, "SELECT input_seq, resolver FROM checkpoints ORDER BY input_seq LIMIT 1")
 }
 
 /// A runtime, its state, why, and the version.
@@ -135,7 +137,8 @@ pub(crate) fn states(connection: &Connection) -> rusqlite::Result<Vec<StoredStat
 
 /// The inputs after this one, in order.
 pub(crate) fn inputs_after(connection: &Connection, n: u64) -> rusqlite::Result<Vec<(u64, Timestamp, Input)>> {
-    let mut statement = connection.prepare("SELECT n, at, input FROM observations WHERE n > ?1 ORDER BY n")?;
+    let sql = "SELECT input_seq, at, input FROM engine_inputs WHERE input_seq > ?1 ORDER BY input_seq";
+    let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([n.cast_signed()], |row| {
         let text: String = row.get(2)?;
         Ok((row.get::<_, i64>(0)?.cast_unsigned(), time(row, 1)?, parsed(2, &text)?))
@@ -145,7 +148,7 @@ pub(crate) fn inputs_after(connection: &Connection, n: u64) -> rusqlite::Result<
 
 /// The transitions that inputs after this one brought about, in order.
 pub(crate) fn transitions_after(connection: &Connection, n: u64) -> rusqlite::Result<Vec<StoredTransition>> {
-    let mut statement = connection.prepare(&format!("{TRANSITIONS} WHERE n > ?1 ORDER BY seq"))?;
+    let mut statement = connection.prepare(&format!("{TRANSITIONS} WHERE input_seq > ?1 ORDER BY seq"))?;
     statement.query_map([n.cast_signed()], transition)?.collect()
 }
 
@@ -157,7 +160,7 @@ pub(crate) fn history(path: &Path, runtime: &str) -> rusqlite::Result<Vec<Stored
 }
 
 const TRANSITIONS: &str =
-    "SELECT seq, n, at, runtime_id, from_state, state, reason_code, confidence, state_version FROM transitions";
+    "SELECT seq, input_seq, at, runtime_id, from_state, state, reason_code, confidence, state_version FROM transitions";
 
 fn transition(row: &Row<'_>) -> rusqlite::Result<StoredTransition> {
     let (from, reason): (Option<String>, Option<String>) = (row.get(4)?, row.get(6)?);

@@ -31,14 +31,14 @@ pub(super) fn put_agent(
 
 pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &Memory) -> rusqlite::Result<()> {
     let text = serde_json::to_string(memory).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
-    tx.prepare_cached("UPDATE runtimes SET memory = ?2 WHERE runtime_id = ?1")?
+    tx.prepare_cached("UPDATE runtimes SET adapter_state = ?2 WHERE runtime_id = ?1")?
         .execute(params![runtime.as_str(), text])?;
     Ok(())
 }
 
 /// Those of the runtimes that lived when the daemon stopped. One that cannot be read is a fresh one: it was only a help.
 pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, Memory)>> {
-    let sql = "SELECT runtime_id, memory FROM runtimes WHERE ended_at IS NULL AND memory IS NOT NULL";
+    let sql = "SELECT runtime_id, adapter_state FROM runtimes WHERE ended_at IS NULL AND adapter_state IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
     let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;

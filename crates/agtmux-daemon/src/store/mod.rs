@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod agents;
+mod cursors;
 pub(crate) mod ended;
 pub(crate) mod events;
 pub(crate) mod log;
@@ -29,6 +30,7 @@ use tokio::sync::oneshot;
 
 pub(crate) use actions::{ActionRow, SnapshotRow};
 pub(crate) use agents::{SeenAgent, TurnRow};
+pub(crate) use cursors::SourceCursor;
 pub(crate) use events::EventRow;
 pub(crate) use log::Logged;
 pub use open::StoreError;
@@ -62,6 +64,8 @@ pub(crate) struct Remembered {
     pub(crate) last_n: u64,
     /// Events that were waiting for their runtime.
     pub(crate) waiting: Vec<EventRow>,
+    /// The newest event of each source of the runtimes that live.
+    pub(crate) cursors: Vec<SourceCursor>,
     /// What adapters remember of the runtimes that live.
     pub(crate) memories: Vec<(RuntimeId, Memory)>,
     /// The adapters that are switched off.

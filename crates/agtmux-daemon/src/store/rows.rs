@@ -22,7 +22,7 @@ use super::agents::{self, SeenAgent, TurnRow};
 use super::events::{self, EventRow};
 use super::log::{self, Logged};
 use super::tasks::{self, MachineRow, RunRow};
-use super::{memories, targets};
+use super::{cursors, memories, targets};
 
 /// One write. Several make a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -345,6 +345,7 @@ pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered
         states,
         last_n,
         waiting: events::waiting(connection)?,
+        cursors: cursors::all(connection)?,
         memories: memories::all(connection)?,
         disabled: memories::disabled(connection)?,
         tasks: tasks::remembered(connection)?,

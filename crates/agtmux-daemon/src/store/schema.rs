@@ -270,7 +270,26 @@ CREATE INDEX task_events_by_age ON task_events (at);
 CREATE INDEX task_events_of_run ON task_events (run_id);
 ";
 
-const ALL: &[M<'static>] = &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS)];
+/// Plain names for tables and columns. `input_seq` numbers the engine's inputs; `seq` numbers what is published.
+const PLAIN_NAMES: &str = "
+ALTER TABLE observations RENAME TO engine_inputs;
+ALTER TABLE engine_inputs RENAME COLUMN n TO input_seq;
+ALTER TABLE transitions RENAME COLUMN n TO input_seq;
+ALTER TABLE checkpoints RENAME COLUMN n TO input_seq;
+ALTER TABLE checkpoints RENAME COLUMN engine TO resolver;
+ALTER TABLE events RENAME COLUMN whereabouts TO origin;
+ALTER TABLE runtimes RENAME COLUMN memory TO adapter_state;
+";
+
+const ALL: &[M<'static>] = &[
+    M::up(FIRST),
+    M::up(MEMORIES),
+    M::up(ACTIONS),
+    M::up(PLACES),
+    M::up(TURNS),
+    M::up(TASKS),
+    M::up(PLAIN_NAMES),
+];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

@@ -75,7 +75,7 @@ impl Tasks {
         remembered: (Vec<RunRow>, Vec<MachineRow>),
     ) -> Self {
         let dir = paths.tasks_dir();
-        let program = std::env::current_exe().unwrap_or_default().with_file_name("agtmux");
+        let program = std::env::current_exe().unwrap_or_default();
         let archive = Arc::new(TaskArchive::of(store.path()));
         let on_event = OnEvent::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
         let book = Mutex::new(Book::of(remembered, &dir));

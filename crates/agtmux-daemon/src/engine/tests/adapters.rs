@@ -148,7 +148,7 @@ async fn a_screen_that_shows_the_same_again_is_not_written_down_again() {
     world.pane("a", 10, Some(50)).await;
     let count = |world: &World| -> u32 {
         let connection = rusqlite::Connection::open(world.database()).expect("opened");
-        connection.query_row("SELECT count(*) FROM observations", [], |row| row.get(0)).expect("counted")
+        connection.query_row("SELECT count(*) FROM engine_inputs", [], |row| row.get(0)).expect("counted")
     };
     let look = async |world: &World| {
         let now = Timestamp::now();

@@ -24,7 +24,7 @@ fn age(dir: &std::path::Path, hours: i64) -> rusqlite::Connection {
     // The test itself must not leave anything behind.
     connection.pragma_update(None, "secure_delete", true).expect("set");
     for (table, column) in
-        [("events", "ingested_at"), ("observations", "at"), ("transitions", "at"), ("checkpoints", "at")]
+        [("events", "ingested_at"), ("engine_inputs", "at"), ("transitions", "at"), ("checkpoints", "at")]
     {
         let sql = format!("UPDATE {table} SET {column} = {column} - ?1");
         connection.execute(&sql, [hours * 3_600_000_000]).expect("written");
@@ -79,7 +79,7 @@ fn after_the_retention_of_metadata_the_rest_still_replays_from_the_checkpoint() 
         until("the purge", || count(&path, "events") == 0).await;
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only(), (runtime.clone(), state), "a state is not metadata: it holds");
-        assert_eq!(count(&path, "observations WHERE n <= (SELECT min(n) FROM checkpoints)"), 0);
+        assert_eq!(count(&path, "engine_inputs WHERE input_seq <= (SELECT min(input_seq) FROM checkpoints)"), 0);
         assert_eq!(count(&path, "transitions"), 1, "how the agent came to its state is still known");
         assert_replays(&world.database());
         world.send(event("completed", "new")).await.expect("taken");
@@ -100,7 +100,8 @@ fn a_purge_in_the_middle_of_a_life_loses_nothing_that_a_replay_needs() {
         let dir = world.stop().await;
         let connection = age(&path, 15 * 24);
         // As if no checkpoint had been written since.
-        connection.execute("DELETE FROM checkpoints WHERE n > (SELECT min(n) FROM checkpoints)", []).expect("written");
+        let sql = "DELETE FROM checkpoints WHERE input_seq > (SELECT min(input_seq) FROM checkpoints)";
+        connection.execute(sql, []).expect("written");
         drop(connection);
         assert_replays(&database);
         let world = World::start(dir);

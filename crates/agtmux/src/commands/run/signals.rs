@@ -1,8 +1,6 @@
 //! The signals that come to us and are meant for the child, and who sent them.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::Pid;
@@ -51,17 +49,20 @@ pub(super) struct Signals {
 impl Signals {
     /// From now on, with the mask from before.
     pub(super) fn hold() -> io::Result<(Self, SigSet)> {
-        hear_of_children()?;
+        collect_child_status()?;
         let watched: SigSet = WATCHED.into_iter().collect();
         let signals = Self::of(watched)?;
         Ok((signals, watched.thread_swap_mask(SigmaskHow::SIG_BLOCK)?))
     }
 }
 
-/// Where SIGCHLD is ignored, as it may be by inheritance, the kernel throws away how a child ended and tells nobody. A
-/// handler undoes that, though the signal is held back and it never runs; the child starts with the default.
-fn hear_of_children() -> io::Result<()> {
-    signal_hook::flag::register(Signal::SIGCHLD as i32, Arc::new(AtomicBool::new(false))).map(drop)
+/// Installs a handler for SIGCHLD. A process that inherits an ignored SIGCHLD cannot learn how its child ended: the
+/// kernel discards the status. The handler never runs because the signal is blocked, and the child starts with the
+/// default.
+fn collect_child_status() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _context = runtime.enter();
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child()).map(drop)
 }
 
 #[cfg(target_os = "linux")]

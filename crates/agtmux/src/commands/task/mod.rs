@@ -80,27 +80,3 @@ pub(crate) fn intercept(mut words: impl Iterator<Item = OsString>) -> Option<Exi
     }
 }
 
-/// The helpers of Pi's package are this program under other names.
-pub(crate) fn by_its_other_names(mut words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let program = words.next().unwrap_or_else(|| "agtmux".into());
-    let meant: &[&str] = match Path::new(&program).file_name().and_then(|name| name.to_str()) {
-        Some("pi-tmux-task-run") => &["task", "run"],
-        Some("pi-tmux-session-name") => &["task", "session-name"],
-        _ => &[],
-    };
-    let program = if meant.is_empty() { program } else { "agtmux".into() };
-    std::iter::once(program).chain(meant.iter().map(OsString::from)).chain(words).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn other_names_are_other_commands() {
-        let of = |line: &str| by_its_other_names(line.split(' ').map(OsString::from));
-        assert_eq!(of("/bin/pi-tmux-task-run build -- make"), ["agtmux", "task", "run", "build", "--", "make"]);
-        assert_eq!(of("pi-tmux-session-name /p id"), ["agtmux", "task", "session-name", "/p", "id"]);
-        assert_eq!(of("/x/agtmux list"), ["/x/agtmux", "list"]);
-    }
-}

@@ -1,0 +1,39 @@
+//! The newest event of each source of each runtime. An event that its source numbered lower is not applied.
+
+use std::collections::BTreeMap;
+
+use agtmux_core::evidence::Source;
+use agtmux_core::ordering::OrderKey;
+use agtmux_core::runtime::RuntimeId;
+
+use crate::store::SourceCursor;
+
+/// Sources are apart from each other: a busy source cannot hold back the events of another.
+#[derive(Debug, Default)]
+pub(super) struct SourceCursors(BTreeMap<(RuntimeId, Source), OrderKey>);
+
+impl SourceCursors {
+    pub(super) fn new(stored: impl IntoIterator<Item = SourceCursor>) -> Self {
+        Self(stored.into_iter().collect())
+    }
+
+    /// Moves the cursor to this event. Returns false for a stale event: its source has numbered a newer one.
+    ///
+    /// Events without a number are never stale here. Hooks of one agent run side by side and may arrive in either
+    /// order; the ledger orders what they assert.
+    pub(super) fn advance(&mut self, runtime: &RuntimeId, source: Source, order: &OrderKey) -> bool {
+        let Some(newest) = self.0.get_mut(&(runtime.clone(), source)) else {
+            self.0.insert((runtime.clone(), source), order.clone());
+            return true;
+        };
+        if order.is_newer_than(newest) {
+            *newest = order.clone();
+            return true;
+        }
+        order.source_seq.is_none() || newest.source_seq.is_none()
+    }
+
+    pub(super) fn forget(&mut self, runtime: &RuntimeId) {
+        self.0.retain(|(of, _), _| of != runtime);
+    }
+}
