@@ -1,36 +1,37 @@
-# Each target installs what it lacks where it is allowed to, asks nothing, and can be run again.
+# Each target installs missing tools if it may, asks nothing, and can be run again.
 
 .DEFAULT_GOAL := help
 .PHONY: help run install test lint fmt contract bench soak conformance
 
-# Where rustup puts cargo, for shells that have not read its environment yet.
+# rustup installs cargo here; a new shell may not have it on its PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-RELEASE := $(or $(CARGO_TARGET_DIR),target)/release
+# Where `cargo build --profile source` puts programs.
+BUILT := $(or $(CARGO_TARGET_DIR),target)/source
 
-# Where `make install` puts programs: below DESTDIR and PREFIX where one is given, else where `cargo install` does. INSTALL_FLAGS=--debug
-# takes less time.
+# Where `make install` puts programs: below DESTDIR and PREFIX if one is set, else where `cargo install` does. INSTALL_FLAGS=--debug
+# builds faster.
 PREFIX ?= $(if $(DESTDIR),/usr/local)
 ROOT := $(if $(PREFIX),$(DESTDIR)$(PREFIX),$(or $(CARGO_INSTALL_ROOT),$(CARGO_HOME),$(HOME)/.cargo))
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
 
-run: ## build agtmux and show the agents of this machine, or a demo where no tmux server runs
+run: ## build agtmux and list the agents of this machine; offers a demo if no tmux server runs
 	@scripts/ensure-tools tmux cc cargo
-	cargo build --release --locked --package agtmux
-	$(RELEASE)/agtmux welcome
+	cargo build --profile source --locked --package agtmux
+	$(BUILT)/agtmux welcome
 
-install: ## put agtmux, agtmuxd and the helpers of Pi's package where cargo puts programs, or below PREFIX and DESTDIR
+install: ## install agtmux and its other names (agtmuxd, pi-tmux-task-run, pi-tmux-session-name); PREFIX and DESTDIR change where
 	@scripts/ensure-tools cc cargo
 	cargo install --locked --path crates/agtmux --root "$(ROOT)" $(if $(PREFIX),--no-track --force) $(INSTALL_FLAGS)
-	@for name in pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(ROOT)/bin/$$name"; done
+	@for name in agtmuxd pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(ROOT)/bin/$$name"; done
 
-test: lint ## lint, then run every test; fails if anything does
+test: lint ## lint, then run every test
 	@scripts/ensure-tools tmux browser fuzzer sshd shells
 	scripts/test
 
-lint: ## check formatting, clippy without warnings, licences and sources of dependencies
+lint: ## check formatting, clippy, and the licences and sources of dependencies
 	@scripts/ensure-tools cc cargo rustfmt clippy cargo-deny
 	scripts/lint
 
@@ -38,11 +39,11 @@ fmt: ## format the code
 	@scripts/ensure-tools cargo rustfmt
 	cargo fmt --all
 
-contract: ## write the committed OpenAPI document and JSON schemas anew, after a change of the wire types
+contract: ## regenerate the OpenAPI document and the JSON schemas after a change of the wire types
 	@scripts/ensure-tools cc cargo
 	AGTMUX_WRITE_CONTRACT=1 cargo test --locked --package agtmux-api --test schemas --package agtmux-daemon --test contract
 
-bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, and write docs/benchmarks*.md
+bench: ## run the benchmarks against their baselines and write docs/benchmarks*.md
 	@scripts/ensure-tools tmux sshd cc cargo
 	cargo bench --locked --package agtmux --bench spine
 	cargo bench --locked --package agtmux --bench load
@@ -52,10 +53,10 @@ bench: ## measure agtmux beside tmux itself, a naive poller and a plain store, a
 	cargo bench --locked --package agtmux --bench tasks
 	cargo bench --locked --package agtmux --bench ssh
 
-soak: ## run the tests in their long forms, for hours
+soak: ## run the long forms of the tests; takes hours
 	@scripts/ensure-tools tmux sshd shells cc cargo fuzzer
 	AGTMUX_SOAK=1 scripts/test --release
 
-conformance: ## lead the real agents through every scene and write docs/conformance.md; AGENTS=latest takes the newest, AGENTS=claude@VERSION that one
+conformance: ## test the real agents in every scenario and write docs/conformance.md; AGENTS=latest or AGENTS=claude@VERSION
 	@scripts/ensure-tools tmux cc cargo
 	scripts/conformance $(if $(filter latest,$(AGENTS)),--latest,$(if $(AGENTS),--agents $(AGENTS),))

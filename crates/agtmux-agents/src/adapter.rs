@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agtmux_core::evidence::{DialogKind, Source, Stand};
+use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use agtmux_core::state::State;
 
 use crate::manifest::{CONTRACT, Manifest};
@@ -14,21 +14,21 @@ pub struct Adapter {
     pub contract: u32,
     /// Of its rules.
     pub version: u32,
-    pub capabilities: Capabilities,
+    pub capabilities: AgentCapabilities,
     /// Where its evidence comes from.
     pub sources: BTreeSet<Source>,
     /// Whether its rules were seen to be right on the agent itself, or come from its documentation.
     pub measured: bool,
     /// What it can tell of an agent.
     pub states: BTreeSet<State>,
-    pub origin: Origin,
+    pub origin: ManifestOrigin,
     /// Keys in its manifest that this build does not know.
     pub warnings: Vec<String>,
 }
 
 /// Where a manifest comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ManifestOrigin {
     BuiltIn,
     /// A file of the user's, perhaps in place of one of this build.
     File {
@@ -38,7 +38,7 @@ pub enum Origin {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct AgentCapabilities {
     /// It tells of itself.
     pub event_driven: bool,
     /// Some of what it does is seen on its screen only.
@@ -49,24 +49,25 @@ pub struct Capabilities {
 }
 
 impl Adapter {
-    pub(crate) fn of(manifest: &Manifest, origin: &Origin) -> Self {
+    pub(crate) fn from_manifest(manifest: &Manifest, origin: &ManifestOrigin) -> Self {
         let rules = manifest.rules();
         let shown = rules.screen.iter().map(|rule| rule.state);
         let titled = rules.title.iter().map(|rule| rule.state);
-        let asked = rules.dialog.iter().map(|rule| Stand::Asks(rule.kind));
-        let told = manifest.event.iter().flat_map(|rule| rule.stands());
-        let states: BTreeSet<State> = shown.chain(titled).chain(asked.chain(told).filter_map(Stand::state)).collect();
+        let asked = rules.dialog.iter().map(|rule| Assertion::DialogOpen(rule.kind));
+        let told = manifest.event.iter().flat_map(|rule| rule.assertions());
+        let states: BTreeSet<State> =
+            shown.chain(titled).chain(asked.chain(told).filter_map(Assertion::state)).collect();
         let mut sources: BTreeSet<Source> = manifest.event.iter().map(|rule| rule.source()).collect();
         sources.insert(Source::Process);
         let is_read = !rules.screen.is_empty() || !rules.dialog.is_empty();
         sources.extend(is_read.then_some(Source::Screen));
         sources.extend((!rules.title.is_empty()).then_some(Source::Title));
-        let asks = |kind| Stand::Asks(kind).state().is_some_and(|state| states.contains(&state));
+        let asks = |kind| Assertion::DialogOpen(kind).state().is_some_and(|state| states.contains(&state));
         Self {
             name: manifest.name.to_string(),
             contract: CONTRACT,
             version: manifest.version,
-            capabilities: Capabilities {
+            capabilities: AgentCapabilities {
                 event_driven: !manifest.event.is_empty(),
                 polling_required: is_read,
                 supports_waiting_approval: asks(DialogKind::Approval),
@@ -85,13 +86,13 @@ impl Adapter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Registry;
+    use crate::AgentRegistry;
 
     #[test]
     fn those_that_tell_of_themselves_support_everything() {
         for name in ["claude", "codex", "copilot", "gemini", "opencode", "pi", "qwen"] {
-            let adapter = Registry::builtin().adapters().find(|a| a.name == name).expect("is known");
-            let Capabilities {
+            let adapter = AgentRegistry::builtin().adapters().find(|a| a.name == name).expect("is known");
+            let AgentCapabilities {
                 event_driven,
                 polling_required,
                 supports_waiting_approval,
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_was_only_read_about_is_said_to_be_so() {
-        let read: Vec<String> = Registry::builtin().adapters().filter(|a| !a.measured).map(|a| a.name).collect();
+        let read: Vec<String> = AgentRegistry::builtin().adapters().filter(|a| !a.measured).map(|a| a.name).collect();
         assert_eq!(read, ["cursor"]);
     }
 }

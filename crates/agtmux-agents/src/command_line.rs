@@ -9,13 +9,13 @@ pub(crate) struct Invocation<'a> {
     pub(crate) exe_name: Option<&'a [u8]>,
     /// What it calls itself: the last part of `argv[0]`, or the first word of a process title.
     pub(crate) own_name: Option<&'a [u8]>,
-    pub(crate) runs: Runs<'a>,
+    pub(crate) program: InvokedProgram<'a>,
     /// The arguments of whatever it runs.
     pub(crate) args: &'a [Vec<u8>],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Runs<'a> {
+pub(crate) enum InvokedProgram<'a> {
     Itself,
     /// An interpreter that runs the program at this path.
     Script(&'a [u8]),
@@ -26,20 +26,22 @@ pub(crate) enum Runs<'a> {
 }
 
 impl<'a> Invocation<'a> {
-    pub(crate) fn of(process: &ProcessFacts<'a>) -> Self {
-        let exe_name = process.exe_path().map(last_part);
-        let own_name = process.argv.first().map(|argv0| called(argv0));
+    pub(crate) fn from_process(process: &ProcessFacts<'a>) -> Self {
+        let exe_name = process.exe_path().map(file_name);
+        let own_name = process.argv.first().map(|argv0| program_name(argv0));
         let given = process.argv.get(1..).unwrap_or_default();
-        let interpreter = exe_name.and_then(Interpreter::named).or_else(|| own_name.and_then(Interpreter::named));
-        let (runs, args) =
-            interpreter.and_then(|interpreter| interpreter.script(given)).unwrap_or((Runs::Itself, given));
-        Self { exe_name, own_name, runs, args }
+        let interpreter =
+            exe_name.and_then(Interpreter::from_name).or_else(|| own_name.and_then(Interpreter::from_name));
+        let (runs, args) = interpreter
+            .and_then(|interpreter| interpreter.find_script(given))
+            .unwrap_or((InvokedProgram::Itself, given));
+        Self { exe_name, own_name, program: runs, args }
     }
 }
 
 /// Whether a process of these names is a shell, which may hold jobs in the background.
 pub(crate) fn is_shell(process: &ProcessFacts<'_>) -> bool {
-    let invocation = Invocation::of(process);
+    let invocation = Invocation::from_process(process);
     [invocation.exe_name, invocation.own_name].into_iter().flatten().any(is_shell_name)
 }
 
@@ -47,15 +49,15 @@ pub(crate) fn is_shell_name(name: &[u8]) -> bool {
     SHELLS.contains(&name)
 }
 
-pub(crate) fn last_part(path: &[u8]) -> &[u8] {
+pub(crate) fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-fn called(argv0: &[u8]) -> &[u8] {
+fn program_name(argv0: &[u8]) -> &[u8] {
     let argv0 = argv0.strip_prefix(b"-").unwrap_or(argv0);
     let first_word = argv0.split(|byte| *byte == b' ').next().unwrap_or(argv0);
     // `npm exec @scope/tool` is a title, not a path to `tool`; `/home/my user/bin/tool` is a path.
-    if first_word.contains(&b'/') { last_part(argv0) } else { first_word }
+    if first_word.contains(&b'/') { file_name(argv0) } else { first_word }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +83,7 @@ enum Argument {
 }
 
 impl Interpreter {
-    fn named(name: &[u8]) -> Option<Self> {
+    fn from_name(name: &[u8]) -> Option<Self> {
         if SHELLS.contains(&name) {
             return Some(Self::Shell);
         }
@@ -95,52 +97,52 @@ impl Interpreter {
     }
 
     /// The script among these arguments, and what follows it.
-    fn script<'a>(self, mut args: &'a [Vec<u8>]) -> Option<(Runs<'a>, &'a [Vec<u8>])> {
+    fn find_script<'a>(self, mut args: &'a [Vec<u8>]) -> Option<(InvokedProgram<'a>, &'a [Vec<u8>])> {
         loop {
             let (first, rest) = args.split_first()?;
             if first == b"--" {
                 let (script, rest) = rest.split_first()?;
-                return Some((self.runs(script), rest));
+                return Some((self.invoked_program(script), rest));
             }
-            match self.read(first) {
-                Argument::Operand => return Some((self.runs(first), rest)),
+            match self.classify(first) {
+                Argument::Operand => return Some((self.invoked_program(first), rest)),
                 Argument::Flag => args = rest,
                 Argument::FlagWithValue => args = rest.get(1..)?,
                 Argument::Module => {
                     let (module, rest) = rest.split_first()?;
-                    return Some((Runs::Module(module), rest));
+                    return Some((InvokedProgram::Module(module), rest));
                 }
                 Argument::Inline => return None,
             }
         }
     }
 
-    fn runs(self, script: &[u8]) -> Runs<'_> {
+    fn invoked_program(self, script: &[u8]) -> InvokedProgram<'_> {
         match self {
-            Self::Shell => Runs::ShellScript(script),
-            _ => Runs::Script(script),
+            Self::Shell => InvokedProgram::ShellScript(script),
+            _ => InvokedProgram::Script(script),
         }
     }
 
-    fn read(self, argument: &[u8]) -> Argument {
+    fn classify(self, argument: &[u8]) -> Argument {
         match (self, argument) {
             (Self::BunOrDeno, b"run") => Argument::Flag,
             (Self::Shell, [b'+', ..]) => Argument::Flag,
-            (_, [b'-', ..]) => self.read_option(argument),
+            (_, [b'-', ..]) => self.classify_option(argument),
             _ => Argument::Operand,
         }
     }
 
-    fn read_option(self, option: &[u8]) -> Argument {
+    fn classify_option(self, option: &[u8]) -> Argument {
         match self {
-            Self::Node | Self::BunOrDeno => read_javascript_option(option),
-            Self::Python => read_python_option(option),
-            Self::Shell => read_shell_option(option),
+            Self::Node | Self::BunOrDeno => classify_javascript_option(option),
+            Self::Python => classify_python_option(option),
+            Self::Shell => classify_shell_option(option),
         }
     }
 }
 
-fn read_javascript_option(option: &[u8]) -> Argument {
+fn classify_javascript_option(option: &[u8]) -> Argument {
     match option {
         b"-e" | b"--eval" | b"-p" | b"--print" | b"-pe" | b"-" => Argument::Inline,
         b"-r"
@@ -160,7 +162,7 @@ fn read_javascript_option(option: &[u8]) -> Argument {
 }
 
 /// Short options may stand together: `-um module`. The first that takes a value takes the rest.
-fn read_python_option(option: &[u8]) -> Argument {
+fn classify_python_option(option: &[u8]) -> Argument {
     if option.starts_with(b"--") {
         return Argument::Flag;
     }
@@ -177,7 +179,7 @@ fn read_python_option(option: &[u8]) -> Argument {
     }
 }
 
-fn read_shell_option(option: &[u8]) -> Argument {
+fn classify_shell_option(option: &[u8]) -> Argument {
     match option {
         b"--rcfile" | b"--init-file" | b"--init-command" | b"-C" | b"-o" | b"-O" => Argument::FlagWithValue,
         b"--command" => Argument::Inline,
@@ -204,12 +206,12 @@ mod tests {
             argv: &argv,
             exe: None,
         };
-        let invocation = Invocation::of(&process);
-        let (kind, subject) = match invocation.runs {
-            Runs::Itself => ("itself", invocation.own_name.unwrap_or_default()),
-            Runs::Script(path) => ("script", path),
-            Runs::Module(module) => ("module", module),
-            Runs::ShellScript(path) => ("shell", path),
+        let invocation = Invocation::from_process(&process);
+        let (kind, subject) = match invocation.program {
+            InvokedProgram::Itself => ("itself", invocation.own_name.unwrap_or_default()),
+            InvokedProgram::Script(path) => ("script", path),
+            InvokedProgram::Module(module) => ("module", module),
+            InvokedProgram::ShellScript(path) => ("shell", path),
         };
         format!("{kind} {} +{}", String::from_utf8_lossy(subject), invocation.args.len())
     }

@@ -15,16 +15,18 @@ mod nested;
 mod process;
 mod registry;
 mod screen;
-mod user;
+mod user_manifests;
 
-pub use adapter::{Adapter, Capabilities, Origin};
-pub use judge::{Judgement, Reading, Said, SavedScreen, judge};
+pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
+pub use judge::{Judgement, SavedScreen, ScreenObservation, ScreenReading, judge};
 pub use manifest::{
-    AnswerKeys, CONTRACT, LogFile, ManifestError, OptionKeys, OptionPattern, Plain, Resume, StatusFile, TextWay,
-    TypingRules, Way, name_fits,
+    AgentLogFile, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys, OptionPattern,
+    ResumeTemplate, SimpleAnswer, TextAnswerMethod, TypingRules, name_matches,
 };
-pub use process::{Found, ProcessFacts};
+pub use process::{IdentifiedAgent, ProcessFacts};
 pub use regex::Regex as Pattern;
-pub use registry::Registry;
-pub use screen::{Ink, Row, Screen, Style};
-pub use user::{Checked, Fault, LARGEST_MANIFEST, ManifestFile, UserManifests, check};
+pub use registry::AgentRegistry;
+pub use screen::{CapturedScreen, CellColour, CellStyle, ScreenRow};
+pub use user_manifests::{
+    MAX_MANIFEST_BYTES, ManifestFault, ManifestFile, ManifestSummary, UserManifests, check_manifest,
+};

@@ -1,11 +1,11 @@
 //! Which of several agents something comes from, where one has started the other.
 
 use crate::command_line::{Invocation, is_shell};
-use crate::manifest::{Manifest, Strength};
+use crate::manifest::{Manifest, MatchStrength};
 use crate::process::ProcessFacts;
-use crate::registry::Registry;
+use crate::registry::AgentRegistry;
 
-impl Registry {
+impl AgentRegistry {
     /// How many of these processes may be the agent that something comes from: those up to the nearest agent and the ones
     /// that launched it, which are one with it. What is above has started that agent, and is another. All of them, where
     /// none is an agent.
@@ -13,16 +13,20 @@ impl Registry {
     /// `line` has the nearest first, each behind those that it is a parent of. `same_input` tells whether two processes
     /// read from the same place, where that is known: a launcher hands on what it reads from, and the tools of an agent do
     /// not read from its terminal.
-    pub fn own_line(&self, line: &[ProcessFacts<'_>], same_input: impl Fn(u32, u32) -> Option<bool>) -> usize {
+    pub fn count_own_processes(
+        &self,
+        line: &[ProcessFacts<'_>],
+        same_input: impl Fn(u32, u32) -> Option<bool>,
+    ) -> usize {
         // A shell script may have the name of the agent that it is a hook of.
-        let kind = |process: &ProcessFacts<'_>| self.certain_kind(process);
+        let kind = |process: &ProcessFacts<'_>| self.direct_match(process);
         let Some(nearest) = line.iter().position(|process| kind(process).is_some()) else { return line.len() };
         let mut own = nearest;
         while let Some(gap) = line[own + 1..].iter().position(|process| kind(process).is_some()) {
             let (child, parent, above) = (&line[own], &line[own + 1 + gap], own + 1 + gap);
             let alike = kind(parent).zip(kind(child)).is_some_and(|(parent, child)| parent.name == child.name);
             let launched = match child.ppid == parent.pid {
-                true => same_arguments(child, parent) || hands_on(child, parent, &same_input),
+                true => same_arguments(child, parent) || shares_input(child, parent, &same_input),
                 // What launches may stand between the two, such as `timeout`; a shell is the tool of an agent.
                 false => same_input(child.pid, parent.pid) == Some(true) && !line[own + 1..above].iter().any(is_shell),
             };
@@ -34,17 +38,17 @@ impl Registry {
         own + 1
     }
 
-    fn certain_kind(&self, process: &ProcessFacts<'_>) -> Option<&Manifest> {
-        let judged = self.judge_process(process, &Invocation::of(process)).filter(|_| !process.zombie)?;
-        (judged.1 == Strength::Direct).then_some(judged.0)
+    fn direct_match(&self, process: &ProcessFacts<'_>) -> Option<&Manifest> {
+        let judged = self.judge_process(process, &Invocation::from_process(process)).filter(|_| !process.zombie)?;
+        (judged.1 == MatchStrength::Direct).then_some(judged.0)
     }
 }
 
 fn same_arguments(child: &ProcessFacts<'_>, parent: &ProcessFacts<'_>) -> bool {
-    Invocation::of(child).args == Invocation::of(parent).args
+    Invocation::from_process(child).args == Invocation::from_process(parent).args
 }
 
-fn hands_on(
+fn shares_input(
     child: &ProcessFacts<'_>,
     parent: &ProcessFacts<'_>,
     same_input: impl Fn(u32, u32) -> Option<bool>,

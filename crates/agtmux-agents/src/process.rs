@@ -32,7 +32,7 @@ impl<'a> ProcessFacts<'a> {
 
 /// The agent that a pane shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct IdentifiedAgent {
     pub agent_type: AgentType,
     pub pid: u32,
     /// Stopped, as after Ctrl-Z.

@@ -2,20 +2,22 @@
 
 use std::sync::{Arc, LazyLock};
 
-use agtmux_core::evidence::{Claim, Source, Stand};
+use agtmux_core::evidence::{Assertion, Claim, Source};
 use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 use jiff::Timestamp;
 
-use crate::adapter::{Adapter, Origin};
+use crate::adapter::{Adapter, ManifestOrigin};
 use crate::command_line::Invocation;
-use crate::foreground::{Standing, standings};
-use crate::judge::{Reading, Said};
-use crate::manifest::{AnswerKeys, LogFile, Manifest, ManifestError, Resume, StatusFile, Strength, TypingRules};
-use crate::native::{self, Memory, NativeEvent, Reader, Told};
-use crate::process::{Found, ProcessFacts};
-use crate::screen::{Regions, Screen};
-use crate::user::Fault;
+use crate::foreground::{JobPosition, job_positions};
+use crate::judge::{ScreenObservation, ScreenReading};
+use crate::manifest::{
+    AgentLogFile, AgentStatusFile, AnswerKeys, Manifest, ManifestError, MatchStrength, ResumeTemplate, TypingRules,
+};
+use crate::native::{self, AdapterMemory, EventReducer, NativeEvent, NativeObservation};
+use crate::process::{IdentifiedAgent, ProcessFacts};
+use crate::screen::{CapturedScreen, ScreenRegions};
+use crate::user_manifests::ManifestFault;
 
 macro_rules! embedded {
     ($($name:literal),+ $(,)?) => {
@@ -26,31 +28,31 @@ macro_rules! embedded {
 const EMBEDDED: [(&str, &str); 9] =
     embedded!["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
-static BUILTIN: LazyLock<Registry> =
-    LazyLock::new(|| Registry::embedded().expect("a test reads the embedded manifests"));
+static BUILTIN: LazyLock<AgentRegistry> =
+    LazyLock::new(|| AgentRegistry::embedded().expect("a test reads the embedded manifests"));
 
 #[derive(Debug)]
-pub struct Registry {
-    agents: Vec<Agent>,
-    faults: Vec<Fault>,
+pub struct AgentRegistry {
+    agents: Vec<RegisteredAgent>,
+    faults: Vec<ManifestFault>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Agent {
+pub(crate) struct RegisteredAgent {
     pub(crate) manifest: Arc<Manifest>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ManifestOrigin,
 }
 
-struct Match<'a> {
+struct ProcessMatch<'a> {
     manifest: &'a Manifest,
-    strength: Strength,
-    standing: Standing,
+    strength: MatchStrength,
+    position: JobPosition,
     pid: u32,
     stopped: bool,
     headless: bool,
 }
 
-impl Registry {
+impl AgentRegistry {
     /// The agents that this build knows, read once.
     pub fn builtin() -> &'static Self {
         &BUILTIN
@@ -58,20 +60,21 @@ impl Registry {
 
     fn embedded() -> Result<Self, ManifestError> {
         let manifests = EMBEDDED.iter().map(|(file, text)| Manifest::embedded(file, text));
-        let agent = |manifest: Manifest| Agent { manifest: Arc::new(manifest), origin: Origin::BuiltIn };
+        let agent =
+            |manifest: Manifest| RegisteredAgent { manifest: Arc::new(manifest), origin: ManifestOrigin::BuiltIn };
         Ok(Self::new(manifests.map(|manifest| manifest.map(agent)).collect::<Result<_, _>>()?, Vec::new()))
     }
 
-    pub(crate) fn new(agents: Vec<Agent>, faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(agents: Vec<RegisteredAgent>, faults: Vec<ManifestFault>) -> Self {
         Self { agents, faults }
     }
 
     /// The manifest of an agent that this build knows, as it is written.
-    pub fn source(name: &str) -> Option<&'static str> {
+    pub fn builtin_manifest_text(name: &str) -> Option<&'static str> {
         EMBEDDED.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)).map(|(_, text)| *text)
     }
 
-    pub(crate) fn agents(&self) -> &[Agent] {
+    pub(crate) fn agents(&self) -> &[RegisteredAgent] {
         &self.agents
     }
 
@@ -80,14 +83,15 @@ impl Registry {
     }
 
     /// Files of the user's that cannot be used.
-    pub fn faults(&self) -> &[Fault] {
+    pub fn faults(&self) -> &[ManifestFault] {
         &self.faults
     }
 
     /// The agents that are described in another way, or only here, or only there.
-    pub fn differences(&self, other: &Self) -> Vec<String> {
-        let missing =
-            |agent: &&Agent, from: &Self| !from.agents.iter().any(|a| Arc::ptr_eq(&a.manifest, &agent.manifest));
+    pub fn changed_agents(&self, other: &Self) -> Vec<String> {
+        let missing = |agent: &&RegisteredAgent, from: &Self| {
+            !from.agents.iter().any(|a| Arc::ptr_eq(&a.manifest, &agent.manifest))
+        };
         let here = self.agents.iter().filter(|agent| missing(agent, other));
         let there = other.agents.iter().filter(|agent| missing(agent, self));
         let mut names: Vec<String> = here.chain(there).map(|agent| agent.manifest.name.to_string()).collect();
@@ -106,17 +110,19 @@ impl Registry {
     }
 
     /// What a screen says of an agent of this type, with the title that the pane had then.
-    pub fn read_screen(&self, agent_type: &str, screen: &Screen, title: Option<&str>) -> Reading {
-        self.manifest(agent_type).map(|manifest| Reading::of(manifest, screen, title)).unwrap_or_default()
+    pub fn read_screen(&self, agent_type: &str, screen: &CapturedScreen, title: Option<&str>) -> ScreenReading {
+        self.manifest(agent_type)
+            .map(|manifest| ScreenReading::from_screen(manifest, screen, title))
+            .unwrap_or_default()
     }
 
     /// What a title says of an agent of this type. It says nothing about dialogs unless it tells of one.
-    pub fn read_title(&self, agent_type: &str, title: &str) -> Option<Said> {
-        Said::by_title(self.manifest(agent_type)?, title)
+    pub fn read_title(&self, agent_type: &str, title: &str) -> Option<ScreenObservation> {
+        ScreenObservation::from_title(self.manifest(agent_type)?, title)
     }
 
     /// The same, with what it tells about dialogs: an agent whose title tells of them asks nothing while it does not.
-    pub fn titles(&self, agent_type: &str, title: &str) -> Vec<Said> {
+    pub fn title_observations(&self, agent_type: &str, title: &str) -> Vec<ScreenObservation> {
         let Some((manifest, said)) = self.manifest(agent_type).zip(self.read_title(agent_type, title)) else {
             return Vec::new();
         };
@@ -125,70 +131,76 @@ impl Registry {
             .title
             .iter()
             .any(|rule| matches!(rule.state, State::WaitingApproval | State::WaitingInput));
-        let nothing =
-            (tells && said.stand.claim() == Claim::Turn).then(|| Said { stand: Stand::AsksNothing, ..said.clone() });
+        let nothing = (tells && said.assertion.claim() == Claim::Turn)
+            .then(|| ScreenObservation { assertion: Assertion::NoDialog, ..said.clone() });
         [said].into_iter().chain(nothing).collect()
     }
 
     /// What stands in the agent's input box, without ghost text. None where no box is seen.
-    pub fn typed(&self, agent_type: &str, screen: &Screen) -> Option<String> {
-        Regions::find(screen, self.manifest(agent_type)?.rules().layout.as_ref()).typed()
+    pub fn typed_text(&self, agent_type: &str, screen: &CapturedScreen) -> Option<String> {
+        ScreenRegions::find(screen, self.manifest(agent_type)?.rules().layout.as_ref()).typed_text()
     }
 
     /// The rows above the input box that have text.
-    pub fn transcript(&self, agent_type: &str, screen: &Screen) -> Vec<String> {
+    pub fn transcript(&self, agent_type: &str, screen: &CapturedScreen) -> Vec<String> {
         let layout = self.manifest(agent_type).and_then(|manifest| manifest.rules().layout.as_ref());
-        Regions::find(screen, layout).above_box()
+        ScreenRegions::find(screen, layout).text_above_box()
     }
 
     /// Whether the input box shows suggested text behind what was typed.
-    pub fn suggests(&self, agent_type: &str, screen: &Screen) -> bool {
+    pub fn shows_suggestion(&self, agent_type: &str, screen: &CapturedScreen) -> bool {
         self.manifest(agent_type)
-            .is_some_and(|manifest| Regions::find(screen, manifest.rules().layout.as_ref()).suggests())
+            .is_some_and(|manifest| ScreenRegions::find(screen, manifest.rules().layout.as_ref()).shows_suggestion())
     }
 
     /// Whether the rules say where the agent's input box is.
-    pub fn draws_box(&self, agent_type: &str) -> bool {
+    pub fn has_input_box_rules(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.rules().layout.is_some())
     }
 
     /// What the input box makes of keys.
-    pub fn typing(&self, agent_type: &str) -> Option<&TypingRules> {
+    pub fn typing_rules(&self, agent_type: &str) -> Option<&TypingRules> {
         self.manifest(agent_type).map(|manifest| &manifest.typing)
     }
 
     /// Whether the agent's own events can tell that a prompt was submitted.
-    pub fn tells_submissions(&self, agent_type: &str) -> bool {
+    pub fn reports_submissions(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.event.iter().any(|rule| rule.submits.is_some()))
     }
 
     /// The keys that answer a dialog which this rule found.
-    pub fn answers(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
-        self.manifest(agent_type).map(|manifest| manifest.rules().answers.to(rule))
+    pub fn answer_keys(&self, agent_type: &str, rule: &str) -> Option<&AnswerKeys> {
+        self.manifest(agent_type).map(|manifest| manifest.rules().answers.for_dialog(rule))
     }
 
     /// How an agent of this type goes on with a session after it has ended.
-    pub fn resume(&self, agent_type: &str) -> Option<&Resume> {
+    pub fn resume(&self, agent_type: &str) -> Option<&ResumeTemplate> {
         self.manifest(agent_type)?.resume.as_ref()
     }
 
     /// What an event of the agent's own says, given what is remembered of those before it.
-    pub fn reduce(&self, agent_type: &str, memory: &mut Memory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Told> {
+    pub fn reduce(
+        &self,
+        agent_type: &str,
+        memory: &mut AdapterMemory,
+        event: NativeEvent<'_>,
+        now: Timestamp,
+    ) -> Vec<NativeObservation> {
         match self.manifest(agent_type) {
             Some(manifest) => {
                 let (native, events) = (&manifest.native, manifest.event.as_slice());
-                Reader { name: manifest.name.as_str(), version: manifest.version, native, events }
+                EventReducer { name: manifest.name.as_str(), version: manifest.version, native, events }
                     .reduce(memory, event, now)
             }
-            None => native::generic(event),
+            None => native::generic_observations(event),
         }
     }
 
     /// Every agent with what its manifest amounts to, by name.
     pub fn adapters(&self) -> impl Iterator<Item = Adapter> {
-        let mut agents: Vec<&Agent> = self.agents.iter().collect();
+        let mut agents: Vec<&RegisteredAgent> = self.agents.iter().collect();
         agents.sort_by(|a, b| a.manifest.name.cmp(&b.manifest.name));
-        agents.into_iter().map(|agent| Adapter::of(&agent.manifest, &agent.origin))
+        agents.into_iter().map(|agent| Adapter::from_manifest(&agent.manifest, &agent.origin))
     }
 
     /// Whether its rules were seen to be right on the agent itself.
@@ -201,31 +213,31 @@ impl Registry {
         self.manifest(agent_type).is_some_and(|manifest| manifest.native.shared_process)
     }
 
-    pub fn status_file(&self, agent_type: &str) -> Option<&StatusFile> {
+    pub fn status_file(&self, agent_type: &str) -> Option<&AgentStatusFile> {
         self.manifest(agent_type)?.status_file.as_ref()
     }
 
-    pub fn log_file(&self, agent_type: &str) -> Option<&LogFile> {
+    pub fn log_file(&self, agent_type: &str) -> Option<&AgentLogFile> {
         self.manifest(agent_type)?.log.as_ref()
     }
 
     /// Whether it tells of itself by codes in what it writes to its terminal.
-    pub fn writes_codes(&self, agent_type: &str) -> bool {
+    pub fn emits_osc(&self, agent_type: &str) -> bool {
         self.manifest(agent_type).is_some_and(|manifest| manifest.event.iter().any(|rule| rule.source() == Source::Osc))
     }
 
     /// Whether an event of this type in a file of the agent's means anything.
-    pub fn reads(&self, agent_type: &str, event_type: &str) -> bool {
+    pub fn reads_file_event(&self, agent_type: &str, event_type: &str) -> bool {
         let rules = self.manifest(agent_type).into_iter().flat_map(|manifest| &manifest.event);
         rules.into_iter().any(|rule| rule.source() == Source::File && rule.event_type() == event_type)
     }
 
     /// The text of a prompt that this event tells to have been submitted; empty where it does not say which.
-    pub fn submitted(&self, agent_type: &str, event: NativeEvent<'_>) -> Option<String> {
+    pub fn submitted_prompt(&self, agent_type: &str, event: NativeEvent<'_>) -> Option<String> {
         let rules = self.manifest(agent_type)?.event.iter();
-        let mut fitting = rules.filter(|rule| rule.fits(event.source, event.event_type, event.payload, None));
+        let mut fitting = rules.filter(|rule| rule.matches(event.source, event.event_type, event.payload, None));
         let path = fitting.next()?.submits.as_deref()?;
-        Some(native::text_of(event.payload, path))
+        Some(native::text_or_empty(event.payload, path))
     }
 
     fn manifest(&self, agent_type: &str) -> Option<&Manifest> {
@@ -237,16 +249,16 @@ impl Registry {
     /// `processes` are all below the pane, parents before children. The foreground job is the terminal's foreground
     /// process group with everything below it: sudo runs its command in another group, on another terminal. Without
     /// a known foreground group every process counts.
-    pub fn identify(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Option<Found> {
+    pub fn identify(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Option<IdentifiedAgent> {
         let matches = self.matches(processes, foreground_pgrp);
-        let outermost = |eligible: fn(&Match<'_>) -> bool| {
+        let outermost = |eligible: fn(&ProcessMatch<'_>) -> bool| {
             matches
                 .iter()
                 .filter(|m| eligible(m))
-                .min_by_key(|m| (m.strength != Strength::Direct, m.standing.depth, m.pid))
+                .min_by_key(|m| (m.strength != MatchStrength::Direct, m.position.depth, m.pid))
         };
-        let found = outermost(|m| m.standing.in_foreground).or_else(|| outermost(|m| m.stopped))?;
-        Some(Found {
+        let found = outermost(|m| m.position.in_foreground).or_else(|| outermost(|m| m.stopped))?;
+        Some(IdentifiedAgent {
             agent_type: found.manifest.name.clone(),
             pid: found.pid,
             suspended: found.stopped,
@@ -254,17 +266,24 @@ impl Registry {
         })
     }
 
-    fn matches(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Vec<Match<'_>> {
-        let standings = standings(processes, foreground_pgrp);
+    fn matches(&self, processes: &[ProcessFacts<'_>], foreground_pgrp: Option<u32>) -> Vec<ProcessMatch<'_>> {
+        let standings = job_positions(processes, foreground_pgrp);
         let alive = processes.iter().zip(standings).filter(|(process, _)| !process.zombie);
         alive.filter_map(|(process, standing)| self.match_one(process, standing)).collect()
     }
 
-    fn match_one(&self, process: &ProcessFacts<'_>, standing: Standing) -> Option<Match<'_>> {
-        let invocation = Invocation::of(process);
+    fn match_one(&self, process: &ProcessFacts<'_>, standing: JobPosition) -> Option<ProcessMatch<'_>> {
+        let invocation = Invocation::from_process(process);
         let (manifest, strength) = self.judge_process(process, &invocation)?;
         let headless = manifest.process.is_headless(&invocation);
-        Some(Match { manifest, strength, standing, pid: process.pid, stopped: process.stopped, headless })
+        Some(ProcessMatch {
+            manifest,
+            strength,
+            position: standing,
+            pid: process.pid,
+            stopped: process.stopped,
+            headless,
+        })
     }
 
     /// The agent that this process is, and how sure that is.
@@ -272,9 +291,9 @@ impl Registry {
         &self,
         process: &ProcessFacts<'_>,
         invocation: &Invocation<'_>,
-    ) -> Option<(&Manifest, Strength)> {
+    ) -> Option<(&Manifest, MatchStrength)> {
         let manifests = self.agents.iter().map(|agent| &*agent.manifest);
-        let judged = manifests.filter_map(|m| Some((m, m.process.judge(process, invocation)?)));
+        let judged = manifests.filter_map(|m| Some((m, m.process.match_process(process, invocation)?)));
         judged.max_by_key(|(_, strength)| *strength)
     }
 }
@@ -285,9 +304,9 @@ mod tests {
 
     #[test]
     fn the_embedded_manifests_are_good() {
-        let names: Vec<&str> = Registry::builtin().agent_types().map(AgentType::as_str).collect();
+        let names: Vec<&str> = AgentRegistry::builtin().agent_types().map(AgentType::as_str).collect();
         assert_eq!(names, ["aider", "claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"]);
-        assert_eq!(Registry::builtin().warnings().collect::<Vec<_>>(), Vec::<&str>::new());
+        assert_eq!(AgentRegistry::builtin().warnings().collect::<Vec<_>>(), Vec::<&str>::new());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agtmux_agents::{Registry, SavedScreen, judge};
+use agtmux_agents::{AgentRegistry, SavedScreen, judge};
 
 const REST: &[&str] = &["idle", "completed"];
 const APPROVAL: &[&str] = &["waiting_approval"];
@@ -35,7 +35,7 @@ fn what_leads_a_rule_astray_is_not_judged_wrong() {
         let text = fs::read(&path).expect("it is beside this file");
         let agent = name.split('-').next().unwrap_or_default();
         let saved = SavedScreen { text: &text, title: Some(title), command: Some("node") };
-        let judged = judge(Registry::builtin(), agent, &saved);
+        let judged = judge(AgentRegistry::builtin(), agent, &saved);
         let state = judged.state.as_str();
         assert!(state == "unknown" || may_be.contains(&state), "{name}: {state} by {:?}", judged.rule);
     }
@@ -47,6 +47,6 @@ fn below_a_list_a_turn_is_only_likely() {
     let text = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/altered/claude-list-over-held.ansi"));
     let text = text.expect("it is beside this file");
     let saved = SavedScreen { text: &text, title: Some("✳ Claude Code"), command: Some("claude") };
-    let judged = judge(Registry::builtin(), "claude", &saved);
+    let judged = judge(AgentRegistry::builtin(), "claude", &saved);
     assert_eq!((judged.state.as_str(), judged.conclusive), ("running", false));
 }

@@ -1,11 +1,11 @@
 //! Cursor could not be had: these screens are made by hand from what is written about it, and prove no more than that the
 //! rules find what they are meant to find.
 
-use agtmux_agents::{Judgement, Registry, SavedScreen, judge};
+use agtmux_agents::{AgentRegistry, Judgement, SavedScreen, judge};
 use agtmux_core::state::State;
 
 fn judged(text: &str) -> Judgement {
-    judge(Registry::builtin(), "cursor", &SavedScreen { text: text.as_bytes(), title: None, command: None })
+    judge(AgentRegistry::builtin(), "cursor", &SavedScreen { text: text.as_bytes(), title: None, command: None })
 }
 
 const FOOTER: &str = "  Claude 4 Sonnet · 12%\n  ~/work · main            Run Everything\n";

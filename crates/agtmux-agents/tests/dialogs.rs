@@ -1,11 +1,11 @@
 //! What is asked on a screen, read from dialogs as they are written at other widths and in other scenes.
 
-use agtmux_agents::{Judgement, OptionKeys, Registry, SavedScreen, Screen, Way, judge};
+use agtmux_agents::{AgentRegistry, AnswerMethod, CapturedScreen, Judgement, OptionKeys, SavedScreen, judge};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::state::State;
 
 fn judged(agent: &str, text: &str) -> Judgement {
-    judge(Registry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title: None, command: None })
+    judge(AgentRegistry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title: None, command: None })
 }
 
 fn dialog(agent: &str, text: &str) -> Dialog {
@@ -113,20 +113,20 @@ fn gemini_asks_for_approval_without_a_hint() {
 
 #[test]
 fn keys_for_answers_are_known_by_the_rule_that_found_the_dialog() {
-    let keys = |agent: &str, rule: &str| Registry::builtin().answers(agent, rule).expect("known").clone();
+    let keys = |agent: &str, rule: &str| AgentRegistry::builtin().answer_keys(agent, rule).expect("known").clone();
     let permission = judged("claude", &ASK.replace("☐ Colour", "Bash").replace("Which", "Do you want to know which"));
     assert_eq!(permission.rule.as_deref(), Some("permission"));
-    assert!(matches!(keys("claude", "permission").deny, Some(Way::Keys(keys)) if keys == ["Escape"]));
+    assert!(matches!(keys("claude", "permission").deny, Some(AnswerMethod::Keys(keys)) if keys == ["Escape"]));
     assert_eq!(keys("claude", "consent-list").option, Some(OptionKeys::Down));
     assert!(keys("claude", "menu").approve.is_none());
-    assert!(Registry::builtin().answers("nobody", "permission").is_none());
+    assert!(AgentRegistry::builtin().answer_keys("nobody", "permission").is_none());
 }
 
 #[test]
 fn an_approval_allows_no_more_than_what_is_asked() {
     let approved = |agent: &str, rule: &str, labels: &[&str]| {
-        let way = Registry::builtin().answers(agent, rule).expect("known").approve.clone();
-        let Some(Way::Option(meant)) = way else { panic!("{agent} approves {rule} in another way") };
+        let way = AgentRegistry::builtin().answer_keys(agent, rule).expect("known").approve.clone();
+        let Some(AnswerMethod::Option(meant)) = way else { panic!("{agent} approves {rule} in another way") };
         labels.iter().position(|label| meant.is_match(label)).map(|at| at + 1)
     };
     let once = ["Yes", "Yes, and always allow access to /srv/project from this project", "No"];
@@ -151,7 +151,7 @@ fn an_approval_allows_no_more_than_what_is_asked() {
 #[test]
 fn the_selected_option_is_seen_by_its_marker_or_its_look() {
     let selected = |agent: &str, text: &str| {
-        let reading = Registry::builtin().read_screen(agent, &Screen::parse(text.as_bytes()), None);
+        let reading = AgentRegistry::builtin().read_screen(agent, &CapturedScreen::parse(text.as_bytes()), None);
         assert!(reading.dialog.is_some(), "{text}");
         reading.selected
     };
@@ -187,7 +187,7 @@ fn rest_is_not_concluded_where_the_spinner_would_be_off_the_screen() {
                    authentication\n workspace (/directory)   sandbox\n /srv  no sandbox\n";
     let said = |title: &str, text: &str| {
         let saved = SavedScreen { text: text.as_bytes(), title: Some(title), command: Some("node") };
-        judge(Registry::builtin(), "gemini", &saved).state
+        judge(AgentRegistry::builtin(), "gemini", &saved).state
     };
     assert_eq!(said("host", palette), State::Unknown);
     assert_eq!(said("◇  Ready (proj)", palette), State::Idle);
@@ -242,9 +242,9 @@ fn gemini_asks_in_the_middle_of_a_turn_what_to_do_without_quota() {
     let text = "╭───────────────────────────────╮\n│ Usage limit reached for gemini-2.5-flash. │\n│ │\n│ ● 1. Keep trying │\n│   2. Stop │\n│ \
                 │\n╰───────────────────────────────╯\n";
     let saved = SavedScreen { text: text.as_bytes(), title: Some("✦  Working… (proj)"), command: Some("node") };
-    let judgement = judge(Registry::builtin(), "gemini", &saved);
+    let judgement = judge(AgentRegistry::builtin(), "gemini", &saved);
     assert_eq!((judgement.state, judgement.rule.as_deref()), (State::WaitingInput, Some("quota")));
-    assert!(Registry::builtin().answers("gemini", "quota").expect("known").approve.is_none());
+    assert!(AgentRegistry::builtin().answer_keys("gemini", "quota").expect("known").approve.is_none());
 }
 
 #[test]
@@ -276,7 +276,9 @@ fn captured(name: &str) -> String {
 
 #[test]
 fn a_question_that_takes_several_options_tells_which_are_ticked() {
-    let read = |name: &str| Registry::builtin().read_screen("claude", &Screen::parse(captured(name).as_bytes()), None);
+    let read = |name: &str| {
+        AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(captured(name).as_bytes()), None)
+    };
     let (ticked, below) = (read("claude-120-choices"), read("claude-120-choices-next"));
     let dialog = ticked.dialog.expect("a dialog");
     assert!(dialog.multiple);
@@ -285,15 +287,15 @@ fn a_question_that_takes_several_options_tells_which_are_ticked() {
     assert_eq!(ticked.ticks, [(1, true), (2, false), (3, true), (4, false)]);
     assert_eq!((ticked.selected, below.selected), (Some(1), None), "the row that sends it off has no number");
     assert_eq!(below.dialog.map(|dialog| dialog.fingerprint), Some(dialog.fingerprint));
-    assert_eq!(ticked.stands[0].rule.name, "choices");
+    assert_eq!(ticked.observations[0].rule.name, "choices");
     assert!(read("claude-80-multi").dialog.is_some_and(|dialog| dialog.multiple));
     // What comes behind it belongs to the answer, unless something was left out.
     for (name, rule) in [("claude-120-review", "review"), ("claude-120-review-incomplete", "review-incomplete")] {
         let review = read(name);
-        assert_eq!((review.stands[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));
+        assert_eq!((review.observations[0].rule.name.as_str(), review.ticks.as_slice()), (rule, &[][..]));
         assert_eq!(labels(&review.dialog.expect("a dialog")), ["Submit answers", "Cancel"]);
     }
-    let then = |rule: &str| Registry::builtin().answers("claude", rule).expect("known").then.clone();
+    let then = |rule: &str| AgentRegistry::builtin().answer_keys("claude", rule).expect("known").then.clone();
     assert!(["choices", "question"].iter().all(|rule| then(rule).keys().eq(["review"])));
 }
 

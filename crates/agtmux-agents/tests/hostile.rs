@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use agtmux_agents::{ProcessFacts, Registry};
+use agtmux_agents::{AgentRegistry, ProcessFacts};
 use proptest::prelude::*;
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -59,7 +59,7 @@ proptest! {
             argv: &row.argv,
             exe: row.exe.as_deref().map(|path| Path::new(OsStr::from_bytes(path))),
         }).collect();
-        if let Some(found) = Registry::builtin().identify(&facts, foreground) {
+        if let Some(found) = AgentRegistry::builtin().identify(&facts, foreground) {
             let alive = facts.iter().any(|p| p.pid == found.pid && !p.zombie && p.stopped == found.suspended);
             prop_assert!(alive, "found a process that is not there: {found:?}");
         }

@@ -2,7 +2,7 @@
 
 mod tree;
 
-use agtmux_agents::Registry;
+use agtmux_agents::AgentRegistry;
 use tree::Tree;
 
 /// A line is one process, indented below its parent: marks, then its command line, then `=> type` on the one that must
@@ -133,7 +133,7 @@ fn the_right_process_is_found() {
             if !how.is_empty() && text.contains("pty") && tree.expected.is_none() {
                 continue;
             }
-            let found = tree.identify(Registry::builtin());
+            let found = tree.identify(AgentRegistry::builtin());
             if found != tree.expected {
                 wrong.push(format!("{name}{how}: found {found:?}, expected {:?}\n{text}", tree.expected));
             }
@@ -196,7 +196,7 @@ fn a_hook_is_of_the_nearest_agent() {
     for (name, launched, text) in HOOKS {
         let tree = Tree::parse(text);
         let expected = tree.expected.as_ref().map(|(_, pid, _)| *pid);
-        assert_eq!(tree.own(Registry::builtin(), *launched), expected, "{name}\n{text}");
+        assert_eq!(tree.own(AgentRegistry::builtin(), *launched), expected, "{name}\n{text}");
     }
 }
 
@@ -204,5 +204,5 @@ fn a_hook_is_of_the_nearest_agent() {
 fn without_a_known_job_everything_counts() {
     let mut tree = Tree::parse("zsh\n bg claude");
     tree.foreground = None;
-    assert_eq!(tree.identify(Registry::builtin()).map(|(agent, _, _)| agent), Some("claude".into()));
+    assert_eq!(tree.identify(AgentRegistry::builtin()).map(|(agent, _, _)| agent), Some("claude".into()));
 }

@@ -4,7 +4,7 @@ mod cases;
 
 use std::sync::LazyLock;
 
-use agtmux_agents::{Judgement, Registry, SavedScreen, Screen, judge};
+use agtmux_agents::{AgentRegistry, CapturedScreen, Judgement, SavedScreen, judge};
 use agtmux_core::state::State;
 use cases::{Case, cases};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ const AGENTS: [&str; 9] = ["aider", "claude", "codex", "copilot", "cursor", "gem
 
 fn judged(case: &Case, text: &[u8]) -> Judgement {
     let saved = SavedScreen { text, title: Some(&case.title), command: Some(&case.command) };
-    judge(Registry::builtin(), &case.agent, &saved)
+    judge(AgentRegistry::builtin(), &case.agent, &saved)
 }
 
 fn is_right_or_unknown(case: &Case, judgement: &Judgement) -> bool {
@@ -65,7 +65,7 @@ fn a_megabyte_of_anything_is_read() {
     screens.push(noise);
     for text in &screens {
         for agent in AGENTS {
-            judge(Registry::builtin(), agent, &SavedScreen { text, title: None, command: None });
+            judge(AgentRegistry::builtin(), agent, &SavedScreen { text, title: None, command: None });
         }
     }
 }
@@ -112,13 +112,13 @@ proptest! {
     #[test]
     fn anything_may_be_on_screen(pieces in prop::collection::vec(piece(), 0..80), title in prop::option::of(".{0,20}")) {
         let text = pieces.concat();
-        let screen = Screen::parse(&text);
+        let screen = CapturedScreen::parse(&text);
         prop_assert!(screen.rows().last().is_none_or(|row| !row.is_blank()));
         for agent in AGENTS {
-            let judgement = judge(Registry::builtin(), agent, &SavedScreen { text: &text, title: title.as_deref(), command: None });
+            let judgement = judge(AgentRegistry::builtin(), agent, &SavedScreen { text: &text, title: title.as_deref(), command: None });
             prop_assert_eq!(judgement.dialog.is_some(), judgement.dialog.is_some() && judgement.state.is_waiting());
             prop_assert!(judgement.evidence.is_none_or(|line| !line.contains('\x1b') && !line.contains('\n')));
-            Registry::builtin().typed(agent, &screen);
+            AgentRegistry::builtin().typed_text(agent, &screen);
         }
     }
 

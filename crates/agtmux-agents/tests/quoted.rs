@@ -1,12 +1,12 @@
 //! Screens on which the words of a state stand where they mean nothing.
 
-use agtmux_agents::{Judgement, Registry, SavedScreen, Screen, judge};
+use agtmux_agents::{AgentRegistry, CapturedScreen, Judgement, SavedScreen, judge};
 use agtmux_core::state::State;
 
 const RULE: &str = "────────────────────────────────────────────────────────────────────────────────";
 
 fn judged(agent: &str, title: Option<&str>, text: &str) -> Judgement {
-    judge(Registry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title, command: None })
+    judge(AgentRegistry::builtin(), agent, &SavedScreen { text: text.as_bytes(), title, command: None })
 }
 
 fn claude(above: &str, typed: &str, footer: &str) -> String {
@@ -109,7 +109,8 @@ fn a_permission_mode_is_no_approval() {
 
 #[test]
 fn ghost_text_is_not_typed() {
-    let typed = |agent: &str, text: &str| Registry::builtin().typed(agent, &Screen::parse(text.as_bytes()));
+    let typed =
+        |agent: &str, text: &str| AgentRegistry::builtin().typed_text(agent, &CapturedScreen::parse(text.as_bytes()));
     let ghost = claude("● hello", "\x1b[7mr\x1b[0;2mun the tests\x1b[0m", "? for shortcuts");
     assert_eq!(typed("claude", &ghost).as_deref(), Some(""));
     let real = claude("● \x1b[1mhello\x1b[0m", "run the \x1b[2mtests\x1b[0m", "? for shortcuts");
@@ -169,7 +170,7 @@ fn the_status_of_codex_is_faint_and_what_the_model_says_is_not() {
 fn where_a_shell_runs_there_is_no_agent() {
     for command in ["bash", "-zsh", "fish", "tmux"] {
         let saved = SavedScreen { text: CLAUDE_APPROVAL.as_bytes(), title: None, command: Some(command) };
-        let judgement = judge(Registry::builtin(), "claude", &saved);
+        let judgement = judge(AgentRegistry::builtin(), "claude", &saved);
         assert_eq!((judgement.state, judgement.conclusive), (State::Unknown, false), "{command}");
         assert_eq!(judgement.rule.as_deref(), Some("process"));
         assert_eq!(judgement.dialog, None);

@@ -2,13 +2,13 @@
 
 mod cases;
 
-use agtmux_agents::{Registry, SavedScreen, judge};
+use agtmux_agents::{AgentRegistry, SavedScreen, judge};
 use agtmux_core::state::State;
 use cases::{Case, cases, tally};
 
 fn state_of(case: &Case, text: &[u8]) -> (State, String) {
     let saved = SavedScreen { text, title: Some(&case.title), command: Some(&case.command) };
-    let judgement = judge(Registry::builtin(), &case.agent, &saved);
+    let judgement = judge(AgentRegistry::builtin(), &case.agent, &saved);
     let told = format!("{} by {:?} on {:?}", judgement.state, judgement.rule, judgement.evidence);
     (judgement.state, told)
 }

@@ -2,7 +2,7 @@
 
 mod cases;
 
-use agtmux_agents::{Registry, Screen};
+use agtmux_agents::{AgentRegistry, CapturedScreen};
 use cases::{Case, cases};
 
 /// Captures in which somebody had typed something, and what.
@@ -29,11 +29,11 @@ fn rests(case: &Case) -> bool {
 /// Placeholders and suggestions are not drafts: a send would be refused for them.
 #[test]
 fn nothing_is_typed_while_agents_rest() {
-    let registry = Registry::builtin();
+    let registry = AgentRegistry::builtin();
     let (mut problems, mut boxes) = (Vec::new(), 0);
     for case in cases().iter().filter(|case| rests(case)) {
         for capture in case.ansi.iter().chain([&case.plain]) {
-            let typed = registry.typed(&case.agent, &Screen::parse(capture));
+            let typed = registry.typed_text(&case.agent, &CapturedScreen::parse(capture));
             boxes += usize::from(typed.is_some());
             let draft = DRAFTS.iter().find(|(name, _)| *name == case.name).map_or("", |(_, text)| *text);
             if typed.as_deref().is_some_and(|typed| typed != draft) {
@@ -55,8 +55,8 @@ fn suggestions_are_not_typed() {
     ];
     for (agent, shown) in boxes {
         let screen = format!("● said\n\n{rule}\n{shown}\n{rule}\n  ? for shortcuts\n");
-        let screen = Screen::parse(screen.as_bytes());
-        assert_eq!(Registry::builtin().typed(agent, &screen).as_deref(), Some(""), "{agent}");
-        assert!(!Registry::builtin().suggests(agent, &screen), "{agent}");
+        let screen = CapturedScreen::parse(screen.as_bytes());
+        assert_eq!(AgentRegistry::builtin().typed_text(agent, &screen).as_deref(), Some(""), "{agent}");
+        assert!(!AgentRegistry::builtin().shows_suggestion(agent, &screen), "{agent}");
     }
 }

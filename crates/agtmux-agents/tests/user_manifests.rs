@@ -1,6 +1,6 @@
 //! What users write may be anything: it is refused with its place, or it works.
 
-use agtmux_agents::{ManifestFile, Registry, SavedScreen, UserManifests, check, judge};
+use agtmux_agents::{AgentRegistry, ManifestFile, SavedScreen, UserManifests, check_manifest, judge};
 use proptest::prelude::*;
 
 fn mangled(source: &str, edits: &[(prop::sample::Index, u8, String)]) -> String {
@@ -26,8 +26,8 @@ proptest! {
         agent in prop::sample::select(vec!["aider", "gemini", "pi"]),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0u8..5, ".{0,12}"), 1..4),
     ) {
-        let text = mangled(Registry::source(agent).expect("is built in"), &edits);
-        match check("x.toml", &text) {
+        let text = mangled(AgentRegistry::builtin_manifest_text(agent).expect("is built in"), &edits);
+        match check_manifest("x.toml", &text) {
             Err(error) => {
                 prop_assert!(error.to_string().starts_with("x.toml:"));
                 prop_assert!(error.line.is_none_or(|line| line >= 1 && line <= text.lines().count() + 1), "{error}");
@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn anything_may_be_in_a_manifest(text in any::<String>()) {
-        let _ = check("x.toml", &text);
-        let _ = check("x.toml", &format!("contract = 1\nname = 'x'\n{text}"));
+        let _ = check_manifest("x.toml", &text);
+        let _ = check_manifest("x.toml", &format!("contract = 1\nname = 'x'\n{text}"));
     }
 }

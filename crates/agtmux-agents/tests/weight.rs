@@ -4,20 +4,20 @@ mod cases;
 
 use std::collections::BTreeSet;
 
-use agtmux_agents::{Registry, Screen};
-use agtmux_core::evidence::Stand;
+use agtmux_agents::{AgentRegistry, CapturedScreen};
+use agtmux_core::evidence::Assertion;
 use cases::cases;
 
 #[test]
 fn only_rest_is_concluded_from_what_is_not_to_be_seen() {
     let mut yielding = BTreeSet::new();
     for case in cases() {
-        let screen = Screen::parse(case.best());
+        let screen = CapturedScreen::parse(case.best());
         // Titles can be switched off.
-        let readings =
-            [Some(case.title.as_str()), None].map(|title| Registry::builtin().read_screen(&case.agent, &screen, title));
-        for said in readings.into_iter().flat_map(|reading| reading.stands).filter(|said| said.yields) {
-            assert!(matches!(said.stand, Stand::Idle | Stand::AsksNothing), "{}: {said:?}", case.name);
+        let readings = [Some(case.title.as_str()), None]
+            .map(|title| AgentRegistry::builtin().read_screen(&case.agent, &screen, title));
+        for said in readings.into_iter().flat_map(|reading| reading.observations).filter(|said| said.yields) {
+            assert!(matches!(said.assertion, Assertion::Idle | Assertion::NoDialog), "{}: {said:?}", case.name);
             yielding.insert(format!("{} {}", case.agent, said.rule.name));
         }
     }
@@ -36,9 +36,9 @@ fn claude_without_its_hints_may_have_a_spinner_that_is_covered() {
     let line = "─".repeat(60);
     let yields = |status: &str| {
         let text = format!("❯ hello\n\n● Hello to you.\n\n{line}\n❯ what\n{line}\n  {status}\n");
-        let reading = Registry::builtin().read_screen("claude", &Screen::parse(text.as_bytes()), None);
-        let said = reading.stands.first().expect("it rests");
-        assert_eq!(said.stand, Stand::Idle, "{said:?}");
+        let reading = AgentRegistry::builtin().read_screen("claude", &CapturedScreen::parse(text.as_bytes()), None);
+        let said = reading.observations.first().expect("it rests");
+        assert_eq!(said.assertion, Assertion::Idle, "{said:?}");
         said.yields
     };
     assert!(yields("a status line of one's own"));
@@ -48,11 +48,11 @@ fn claude_without_its_hints_may_have_a_spinner_that_is_covered() {
 #[test]
 fn that_a_tool_of_gemini_was_denied_is_seen_with_and_without_a_title() {
     let denied = cases().into_iter().find(|case| case.name == "gemini-denied-3").expect("saved");
-    let screen = Screen::parse(denied.best());
+    let screen = CapturedScreen::parse(denied.best());
     for title in [Some(denied.title.as_str()), None] {
-        let reading = Registry::builtin().read_screen("gemini", &screen, title);
-        let said = reading.stands.first().expect("it rests");
-        assert_eq!((said.stand, said.yields), (Stand::Idle, false), "{said:?}");
+        let reading = AgentRegistry::builtin().read_screen("gemini", &screen, title);
+        let said = reading.observations.first().expect("it rests");
+        assert_eq!((said.assertion, said.yields), (Assertion::Idle, false), "{said:?}");
     }
 }
 
@@ -60,10 +60,10 @@ fn that_a_tool_of_gemini_was_denied_is_seen_with_and_without_a_title() {
 fn a_conversation_of_codex_that_was_begun_anew_is_told_from_one_at_rest() {
     let is_anew = |above: &str| {
         let text = format!("{above}\n\n› Ask Codex to do anything\n\n  gpt-5 default · ~/project\n  ? for shortcuts\n");
-        let screen = Screen::parse(text.as_bytes());
-        let reading = Registry::builtin().read_screen("codex", &screen, Some("project"));
-        let said = reading.stands.first().expect("it rests");
-        assert_eq!(said.stand, Stand::Idle, "{said:?}");
+        let screen = CapturedScreen::parse(text.as_bytes());
+        let reading = AgentRegistry::builtin().read_screen("codex", &screen, Some("project"));
+        let said = reading.observations.first().expect("it rests");
+        assert_eq!(said.assertion, Assertion::Idle, "{said:?}");
         said.anew
     };
     assert!(is_anew("  >_ OpenAI Codex (v0.166.0)\n     ~/project\n\n\n           ⣀⣤⣤⣤⣀⣀\n"));

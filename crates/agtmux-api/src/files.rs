@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 /// More are not read: somebody has the wrong directory.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 
 /// One file of a directory, and what it holds or why that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct UserFile {
     pub path: PathBuf,
     pub text: Result<String, String>,
     /// It is a link: what it leads to may change without the directory telling.
@@ -21,7 +21,7 @@ pub struct Found {
 
 /// The files with this ending, by name. A directory that is not there is an empty one. Hidden files are those that
 /// editors leave lying about.
-pub fn in_dir(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<Found>> {
+pub fn read_dir_files(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<UserFile>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -35,25 +35,25 @@ pub fn in_dir(dir: &Path, ending: &str, largest: u64) -> io::Result<Vec<Found>> 
     };
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(wanted).collect();
     paths.sort();
-    paths.truncate(MOST_FILES);
+    paths.truncate(MAX_FILES);
     let found = |path: PathBuf| {
-        let text = plain(&path, largest).map_err(|error| error.to_string());
-        Found { text, is_link: path.is_symlink(), path }
+        let text = read_plain(&path, largest).map_err(|error| error.to_string());
+        UserFile { text, is_link: path.is_symlink(), path }
     };
     Ok(paths.into_iter().map(found).collect())
 }
 
 /// A plain file of ours that is not too large. A link may lead to it; nothing that could make us wait is opened.
-pub fn plain(path: &Path, largest: u64) -> io::Result<String> {
-    text(open_plain(path, OFlags::empty())?, largest)
+pub fn read_plain(path: &Path, largest: u64) -> io::Result<String> {
+    read_text(open_plain(path, OFlags::empty())?, largest)
 }
 
 /// The same, and no link to one.
-pub fn plain_itself(path: &Path, largest: u64) -> io::Result<String> {
-    text(open_itself(path)?, largest)
+pub fn read_plain_no_follow(path: &Path, largest: u64) -> io::Result<String> {
+    read_text(open_no_follow(path)?, largest)
 }
 
-fn text(file: File, largest: u64) -> io::Result<String> {
+fn read_text(file: File, largest: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(largest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > largest {
@@ -63,7 +63,7 @@ fn text(file: File, largest: u64) -> io::Result<String> {
 }
 
 /// A plain file of ours of any size, and no link to one.
-pub fn open_itself(path: &Path) -> io::Result<File> {
+pub fn open_no_follow(path: &Path) -> io::Result<File> {
     open_plain(path, OFlags::NOFOLLOW)
 }
 
@@ -101,7 +101,7 @@ mod tests {
         std::os::unix::fs::symlink(dir.join("a.toml"), dir.join("d.toml")).expect("linked");
         std::os::unix::fs::symlink("/dev/zero", dir.join("f.toml")).expect("linked");
         rustix::fs::mkfifoat(rustix::fs::CWD, dir.join("g.toml"), rustix::fs::Mode::RUSR).expect("a fifo");
-        let found = in_dir(&dir, "toml", 1024).expect("read");
+        let found = read_dir_files(&dir, "toml", 1024).expect("read");
         let told: Vec<_> = found.iter().map(|f| (f.text.as_deref().map_err(String::as_str), f.is_link)).collect();
         assert_eq!(
             told,
@@ -116,9 +116,9 @@ mod tests {
                 (Err("is no plain file"), false),
             ]
         );
-        let opens = |name: &str| open_itself(&dir.join(name)).is_ok();
+        let opens = |name: &str| open_no_follow(&dir.join(name)).is_ok();
         assert_eq!(["b.toml", "d.toml", "e.toml", "g.toml"].map(opens), [true, false, false, false]);
         fs::remove_dir_all(&dir).expect("removed");
-        assert_eq!(in_dir(&dir, "toml", 1024).expect("no directory"), []);
+        assert_eq!(read_dir_files(&dir, "toml", 1024).expect("no directory"), []);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::{open_itself, plain_itself};
+use crate::files::{open_no_follow, read_plain_no_follow};
 
 /// What is to be run, written before it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl OutputStatus {
     }
 
     /// None for what is not whole: it is being written just now.
-    fn of_line(line: &str) -> Option<Self> {
+    fn parse_line(line: &str) -> Option<Self> {
         let (line, sum) = line.trim_end_matches('\n').rsplit_once(' ')?;
         let line = format!("{line} ");
         if sum.parse::<u32>().ok()? != checksum(line.as_bytes()) {
@@ -81,11 +81,11 @@ impl OutputStatus {
 
 /// How far the reader of an output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    NotBegun,
-    GoesOn,
+pub enum ReaderStatus {
+    NotStarted,
+    Active,
     /// It has come to the end, or there is no reader any more.
-    Over,
+    Finished,
 }
 
 fn checksum(bytes: &[u8]) -> u32 {
@@ -99,11 +99,11 @@ pub struct RunFiles {
 }
 
 /// More than any specification has.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl RunFiles {
     /// In the directory that the daemon watches.
-    pub fn of(dir: &Path, run_id: &str) -> Self {
+    pub fn in_dir(dir: &Path, run_id: &str) -> Self {
         Self { spec: dir.join(format!("{run_id}.run")) }
     }
 
@@ -131,16 +131,16 @@ impl RunFiles {
     }
 
     pub fn write_spec(&self, spec: &RunSpec) -> io::Result<()> {
-        replace(&self.spec, &serde_json::to_vec(spec)?)
+        write_atomically(&self.spec, &serde_json::to_vec(spec)?)
     }
 
     pub fn read_spec(&self) -> io::Result<RunSpec> {
-        self.spec_in(&self.spec)
+        self.read_spec_from(&self.spec)
     }
 
     /// A file that speaks of another run than its name does is none of this one's.
-    fn spec_in(&self, path: &Path) -> io::Result<RunSpec> {
-        let spec: RunSpec = serde_json::from_str(&plain_itself(path, LARGEST)?)?;
+    fn read_spec_from(&self, path: &Path) -> io::Result<RunSpec> {
+        let spec: RunSpec = serde_json::from_str(&read_plain_no_follow(path, MAX_FILE_BYTES)?)?;
         match self.spec.file_stem().is_some_and(|name| name == spec.run_id.as_str()) {
             true => Ok(spec),
             false => Err(io::Error::new(io::ErrorKind::InvalidData, "is of another run")),
@@ -149,11 +149,11 @@ impl RunFiles {
 
     /// Kept beside the log and as long as that: what it takes to start the same once more.
     pub fn keep_spec(&self, spec: &RunSpec) -> io::Result<()> {
-        replace(&self.kept_spec(), &serde_json::to_vec(spec)?)
+        write_atomically(&self.kept_spec(), &serde_json::to_vec(spec)?)
     }
 
     pub fn read_kept_spec(&self) -> io::Result<RunSpec> {
-        self.spec_in(&self.kept_spec())
+        self.read_spec_from(&self.kept_spec())
     }
 
     fn kept_spec(&self) -> PathBuf {
@@ -161,27 +161,27 @@ impl RunFiles {
     }
 
     pub fn write_exit(&self, exit: &ExitRecord) -> io::Result<()> {
-        replace(&self.exit(), &serde_json::to_vec(exit)?)
+        write_atomically(&self.exit(), &serde_json::to_vec(exit)?)
     }
 
     pub fn read_exit(&self) -> Option<ExitRecord> {
-        serde_json::from_str(&plain_itself(&self.exit(), LARGEST).ok()?).ok()
+        serde_json::from_str(&read_plain_no_follow(&self.exit(), MAX_FILE_BYTES).ok()?).ok()
     }
 
     pub fn read_output(&self) -> Option<OutputStatus> {
-        OutputStatus::of_line(&plain_itself(&self.output(), LARGEST).ok()?)
+        OutputStatus::parse_line(&read_plain_no_follow(&self.output(), MAX_FILE_BYTES).ok()?)
     }
 
     /// Asks the status file itself: its writer holds it as long as it lives.
-    pub fn reading(&self) -> Reading {
+    pub fn reader_status(&self) -> ReaderStatus {
         if self.read_output().is_some_and(|status| status.ended) {
-            return Reading::Over;
+            return ReaderStatus::Finished;
         }
-        match open_itself(&self.output()).map(|file| file.try_lock_shared()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Reading::NotBegun,
-            Ok(Err(_)) => Reading::GoesOn,
+        match open_no_follow(&self.output()).map(|file| file.try_lock_shared()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ReaderStatus::NotStarted,
+            Ok(Err(_)) => ReaderStatus::Active,
             // Also where something else lies in its place: no reader of ours will come to its end there.
-            Ok(Ok(())) | Err(_) => Reading::Over,
+            Ok(Ok(())) | Err(_) => ReaderStatus::Finished,
         }
     }
 
@@ -207,13 +207,13 @@ impl RunFiles {
 
 /// The status as it is written over and over.
 #[derive(Debug)]
-pub struct StatusFile(File);
+pub struct OutputStatusFile(File);
 
-impl StatusFile {
+impl OutputStatusFile {
     /// Locked before anybody can see it, and until its writer ends in whichever way.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let draft = draft_of(path);
-        let file = fresh(&draft)?;
+        let draft = draft_path(path);
+        let file = create_fresh(&draft)?;
         file.lock()?;
         let status = Self(file);
         status.write(OutputStatus::default())?;
@@ -232,21 +232,21 @@ pub struct BoundedLog {
     path: PathBuf,
     file: File,
     size: u64,
-    most: u64,
+    max_part_bytes: u64,
 }
 
 impl BoundedLog {
     pub fn create(path: &Path, most: u64) -> io::Result<Self> {
-        Ok(Self { path: path.to_owned(), file: fresh(path)?, size: 0, most: (most / 2).max(1) })
+        Ok(Self { path: path.to_owned(), file: create_fresh(path)?, size: 0, max_part_bytes: (most / 2).max(1) })
     }
 
     pub fn append(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            if self.size >= self.most {
+            if self.size >= self.max_part_bytes {
                 fs::rename(&self.path, older_log(&self.path))?;
-                (self.file, self.size) = (fresh(&self.path)?, 0);
+                (self.file, self.size) = (create_fresh(&self.path)?, 0);
             }
-            let room = usize::try_from(self.most - self.size).unwrap_or(usize::MAX);
+            let room = usize::try_from(self.max_part_bytes - self.size).unwrap_or(usize::MAX);
             let (now, later) = bytes.split_at(bytes.len().min(room));
             self.file.write_all(now)?;
             self.size += now.len() as u64;
@@ -258,15 +258,15 @@ impl BoundedLog {
 
 /// What is kept, the oldest first, and at most this much of it from its end.
 pub fn read_log(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let newer = end_of(path, most)?;
-    let mut bytes = end_of(&older_log(path), most - newer.len() as u64)?;
+    let newer = read_tail(path, most)?;
+    let mut bytes = read_tail(&older_log(path), most - newer.len() as u64)?;
     bytes.extend(newer);
     Ok(bytes)
 }
 
 /// No more than that is read, however long the file is. None is an empty one.
-fn end_of(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut file = match open_itself(path) {
+fn read_tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = match open_no_follow(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         file => file?,
     };
@@ -284,7 +284,7 @@ pub fn older_log(path: &Path) -> PathBuf {
 }
 
 /// A new file in the place of whatever has its name: nothing that lies there is written to, or waited for.
-fn fresh(path: &Path) -> io::Result<File> {
+fn create_fresh(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
@@ -292,15 +292,15 @@ fn fresh(path: &Path) -> io::Result<File> {
 }
 
 /// There whole, or not at all.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = draft_of(path);
-    let mut file = fresh(&draft)?;
+fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = draft_path(path);
+    let mut file = create_fresh(&draft)?;
     file.write_all(bytes)?;
     drop(file);
     fs::rename(&draft, path)
 }
 
-fn draft_of(path: &Path) -> PathBuf {
+fn draft_path(path: &Path) -> PathBuf {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".draft");
     draft.into()
@@ -308,7 +308,7 @@ fn draft_of(path: &Path) -> PathBuf {
 
 /// What the one who watches over the program writes to its terminal after the program's last word. tmux shows nothing of it, and
 /// the reader knows by it that it has everything.
-pub fn end_mark(run_id: &str) -> Vec<u8> {
+pub fn end_marker(run_id: &str) -> Vec<u8> {
     format!("\x1b]7502;agtmux-end;{run_id}\x1b\\").into_bytes()
 }
 
@@ -321,14 +321,14 @@ mod tests {
         let status = OutputStatus { bells: 12, bytes: 9_000_000, quiet: true, ended: false, answers: 4 };
         let line = status.to_line();
         assert_eq!(line.len(), OutputStatus { bells: u64::MAX, ..OutputStatus::default() }.to_line().len());
-        assert_eq!(OutputStatus::of_line(&line), Some(status));
+        assert_eq!(OutputStatus::parse_line(&line), Some(status));
         let torn = format!("{}{}", &line[..20], &OutputStatus { bells: 13, ..status }.to_line()[20..]);
-        assert_eq!(OutputStatus::of_line(&torn), None);
-        assert_eq!(OutputStatus::of_line(""), None);
+        assert_eq!(OutputStatus::parse_line(&torn), None);
+        assert_eq!(OutputStatus::parse_line(""), None);
         let old = format!("{:020} {:020} 1 0 ", 12, 9_000_000);
         let old = format!("{old}{:010}\n", checksum(old.as_bytes()));
         assert_eq!(
-            OutputStatus::of_line(&old),
+            OutputStatus::parse_line(&old),
             Some(OutputStatus { answers: 0, ..status }),
             "of a reader before this one"
         );
@@ -338,12 +338,16 @@ mod tests {
     fn whatever_lies_in_the_place_of_a_file_is_not_written_to_and_not_waited_for() {
         let dir = std::env::temp_dir().join(format!("agtmux-taskplace-{}", std::process::id()));
         fs::create_dir_all(dir.join("logs")).expect("made");
-        let (files, other) = (RunFiles::of(&dir, "r1"), dir.join("other"));
+        let (files, other) = (RunFiles::in_dir(&dir, "r1"), dir.join("other"));
         fs::write(&other, "kept").expect("written");
         let fifo = |path: &Path| rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).expect("a fifo");
         std::os::unix::fs::symlink(&other, dir.join("r1.exit.draft")).expect("linked");
         fifo(&files.output());
-        assert_eq!((files.read_output(), files.reading()), (None, Reading::Over), "nor for the one who reads it");
+        assert_eq!(
+            (files.read_output(), files.reader_status()),
+            (None, ReaderStatus::Finished),
+            "nor for the one who reads it"
+        );
         fs::remove_file(files.output()).expect("removed");
         std::os::unix::fs::symlink(&other, files.output()).expect("linked");
         fifo(&files.log());
@@ -351,7 +355,9 @@ mod tests {
         let exit = ExitRecord { code: Some(3), signal: None, hung_up: false, unmarked: false };
         files.write_exit(&exit).expect("written");
         assert_eq!(files.read_exit(), Some(exit));
-        StatusFile::create(&files.output()).and_then(|file| file.write(OutputStatus::default())).expect("written");
+        OutputStatusFile::create(&files.output())
+            .and_then(|file| file.write(OutputStatus::default()))
+            .expect("written");
         assert_eq!(files.read_output(), Some(OutputStatus::default()));
         BoundedLog::create(&files.log(), 100).and_then(|mut log| log.append(b"out")).expect("written");
         assert_eq!(read_log(&files.log(), 10).expect("read"), b"out");
@@ -374,12 +380,12 @@ mod tests {
             log_bytes: 1,
             agent: None,
         };
-        RunFiles::of(&dir, "r1").write_spec(&spec).expect("written");
-        assert_eq!(RunFiles::of(&dir, "r1").read_spec().expect("read"), spec);
-        RunFiles::of(&dir, "r2").write_spec(&spec).expect("written");
-        assert!(RunFiles::of(&dir, "r2").read_spec().is_err());
-        RunFiles::of(&dir, "r2").keep_spec(&spec).expect("written");
-        assert!(RunFiles::of(&dir, "r2").read_kept_spec().is_err());
+        RunFiles::in_dir(&dir, "r1").write_spec(&spec).expect("written");
+        assert_eq!(RunFiles::in_dir(&dir, "r1").read_spec().expect("read"), spec);
+        RunFiles::in_dir(&dir, "r2").write_spec(&spec).expect("written");
+        assert!(RunFiles::in_dir(&dir, "r2").read_spec().is_err());
+        RunFiles::in_dir(&dir, "r2").keep_spec(&spec).expect("written");
+        assert!(RunFiles::in_dir(&dir, "r2").read_kept_spec().is_err());
         fs::remove_dir_all(&dir).expect("removed");
     }
 
@@ -387,17 +393,17 @@ mod tests {
     fn a_reader_that_ends_in_whichever_way_is_known_to_have() {
         let dir = std::env::temp_dir().join(format!("agtmux-reading-{}", std::process::id()));
         fs::create_dir_all(&dir).expect("made");
-        let files = RunFiles::of(&dir, "run");
-        assert_eq!(files.reading(), Reading::NotBegun);
-        let status = StatusFile::create(&files.output()).expect("made");
-        assert_eq!((files.reading(), files.read_output()), (Reading::GoesOn, Some(OutputStatus::default())));
+        let files = RunFiles::in_dir(&dir, "run");
+        assert_eq!(files.reader_status(), ReaderStatus::NotStarted);
+        let status = OutputStatusFile::create(&files.output()).expect("made");
+        assert_eq!((files.reader_status(), files.read_output()), (ReaderStatus::Active, Some(OutputStatus::default())));
         status.write(OutputStatus { bytes: 5, ..OutputStatus::default() }).expect("written");
-        assert_eq!(files.reading(), Reading::GoesOn);
+        assert_eq!(files.reader_status(), ReaderStatus::Active);
         drop(status);
-        assert_eq!(files.reading(), Reading::Over, "killed in the middle of it");
-        let status = StatusFile::create(&files.output()).expect("made");
+        assert_eq!(files.reader_status(), ReaderStatus::Finished, "killed in the middle of it");
+        let status = OutputStatusFile::create(&files.output()).expect("made");
         status.write(OutputStatus { ended: true, ..OutputStatus::default() }).expect("written");
-        assert_eq!(files.reading(), Reading::Over, "at its end, and still there");
+        assert_eq!(files.reader_status(), ReaderStatus::Finished, "at its end, and still there");
         fs::remove_dir_all(&dir).expect("removed");
     }
 

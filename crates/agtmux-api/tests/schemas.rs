@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use agtmux_api::error::ApiError;
 use agtmux_api::wire::{
-    Health, Listing, PaneItem, SessionItem, TaskEvents, TaskList, TaskStarted, WatchEvent, WindowItem,
+    DaemonHealth, ListResponse, PaneItem, SessionItem, TaskEvents, TaskList, TaskStarted, WatchEvent, WindowItem,
 };
 use schemars::{JsonSchema, schema_for};
 
@@ -22,11 +22,11 @@ fn check<T: JsonSchema>(name: &str) {
 
 #[test]
 fn committed_schemas_are_those_of_the_wire_types() {
-    check::<Listing<PaneItem>>("panes");
-    check::<Listing<WindowItem>>("windows");
-    check::<Listing<SessionItem>>("sessions");
+    check::<ListResponse<PaneItem>>("panes");
+    check::<ListResponse<WindowItem>>("windows");
+    check::<ListResponse<SessionItem>>("sessions");
     check::<WatchEvent>("event");
-    check::<Health>("health");
+    check::<DaemonHealth>("health");
     check::<TaskList>("tasks");
     check::<TaskStarted>("task-started");
     check::<TaskEvents>("task-events");

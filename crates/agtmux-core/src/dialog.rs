@@ -29,20 +29,20 @@ pub struct DialogOption {
 }
 
 /// So many characters of a subject are kept.
-const LONGEST_SUBJECT: usize = 4000;
+const MAX_SUBJECT_CHARS: usize = 4000;
 
 const NAMESPACE: Uuid = Uuid::from_u128(0x5b0c_93de_17a2_4c86_a3f5_6e01_d84b_72c3);
 
 impl Dialog {
     pub fn new(kind: DialogKind, question: String, subject: Option<String>, options: Vec<DialogOption>) -> Self {
         let fingerprint = fingerprint(kind, &question, subject.as_deref(), &options);
-        Self { kind, question, subject: subject.map(shortened), options, multiple: false, fingerprint }
+        Self { kind, question, subject: subject.map(truncate_subject), options, multiple: false, fingerprint }
     }
 }
 
 /// The start of what is too long, with a mark that tells two apart that end differently.
-fn shortened(subject: String) -> String {
-    let Some((cut, _)) = subject.char_indices().nth(LONGEST_SUBJECT) else { return subject };
+fn truncate_subject(subject: String) -> String {
+    let Some((cut, _)) = subject.char_indices().nth(MAX_SUBJECT_CHARS) else { return subject };
     let mark = Uuid::new_v5(&NAMESPACE, subject.as_bytes()).simple().to_string();
     let more = subject[cut..].chars().count();
     format!("{}… ({more} more characters, {})", &subject[..cut], &mark[..8])
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn long_subjects_that_end_differently_are_told_apart() {
-        let long = "é".repeat(LONGEST_SUBJECT);
+        let long = "é".repeat(MAX_SUBJECT_CHARS);
         assert_eq!(dialog("Proceed?", &long, &[]).subject, Some(long.clone()));
         let [one, other] = ["a", "b"].map(|end| dialog("Proceed?", &format!("{long}{end}"), &[]));
         assert_ne!(one.fingerprint, other.fingerprint);

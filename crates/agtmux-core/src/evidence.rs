@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::dialog::Dialog;
 use crate::ordering::OrderKey;
 use crate::state::State;
-use crate::words::wire_words;
+use crate::wire_enum::wire_enum;
 
-wire_words!(
+wire_enum!(
     /// Where a statement comes from.
     Source {
         Hook => "hook",
@@ -25,7 +25,7 @@ wire_words!(
 
 impl Source {
     /// `poller` is what others call a screen that is looked at.
-    pub fn parse(word: &str) -> Result<Self, crate::words::UnknownWord> {
+    pub fn parse(word: &str) -> Result<Self, crate::wire_enum::UnknownVariantError> {
         if word == "poller" { Ok(Self::Screen) } else { word.parse() }
     }
 
@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-wire_words!(
+wire_enum!(
     /// What a statement is about. Statements about different things do not contradict each other.
     Claim {
         /// Whether a turn is under way, and how the last one ended.
@@ -45,7 +45,7 @@ wire_words!(
     }
 );
 
-wire_words!(
+wire_enum!(
     /// What kind of answer a dialog waits for.
     DialogKind {
         Approval => "approval",
@@ -56,20 +56,22 @@ wire_words!(
 /// What is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stand {
+pub enum Assertion {
     Running,
     Completed,
     Idle,
     Failed,
-    Asks(DialogKind),
-    AsksNothing,
+    #[serde(rename = "asks")]
+    DialogOpen(DialogKind),
+    #[serde(rename = "asks_nothing")]
+    NoDialog,
 }
 
-impl Stand {
+impl Assertion {
     pub fn claim(self) -> Claim {
         match self {
             Self::Running | Self::Completed | Self::Idle | Self::Failed => Claim::Turn,
-            Self::Asks(_) | Self::AsksNothing => Claim::Dialog,
+            Self::DialogOpen(_) | Self::NoDialog => Claim::Dialog,
         }
     }
 
@@ -80,9 +82,9 @@ impl Stand {
             Self::Completed => Some(State::Completed),
             Self::Idle => Some(State::Idle),
             Self::Failed => Some(State::Error),
-            Self::Asks(DialogKind::Approval) => Some(State::WaitingApproval),
-            Self::Asks(DialogKind::Input) => Some(State::WaitingInput),
-            Self::AsksNothing => None,
+            Self::DialogOpen(DialogKind::Approval) => Some(State::WaitingApproval),
+            Self::DialogOpen(DialogKind::Input) => Some(State::WaitingInput),
+            Self::NoDialog => None,
         }
     }
 
@@ -95,9 +97,10 @@ impl Stand {
 
 /// One statement about one runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Statement {
+pub struct Observation {
     pub source: Source,
-    pub stand: Stand,
+    #[serde(rename = "stand")]
+    pub assertion: Assertion,
     /// Whether it may stand for itself. A hint that may not never makes a state.
     pub conclusive: bool,
     /// When it was true: the time of the event, or when the capture of the screen began.
@@ -107,7 +110,7 @@ pub struct Statement {
     /// How long it may be trusted without being said again. None: until it is contradicted.
     pub ttl: Option<SignedDuration>,
     pub order: OrderKey,
-    pub rule: Rule,
+    pub rule: RuleRef,
     /// The line of evidence, as it was found.
     pub excerpt: String,
     /// Most likely so, but other things look the same.
@@ -115,10 +118,12 @@ pub struct Statement {
     pub tentative: bool,
     /// It was concluded from what is not to be seen: it makes no turn untrue that the agent itself says is under way.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub yields: bool,
+    #[serde(rename = "yields")]
+    pub inferred_from_absence: bool,
     /// Nothing of any turn is left: how the last one ended no longer counts.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub anew: bool,
+    #[serde(rename = "anew")]
+    pub no_turn_visible: bool,
     /// What is asked, where the source shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialog: Option<Box<Dialog>>,
@@ -130,7 +135,7 @@ fn is_false(value: &bool) -> bool {
 
 /// What decided, so that a person can look it up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct RuleRef {
     pub name: String,
     pub version: u32,
 }

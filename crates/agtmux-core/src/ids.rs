@@ -95,14 +95,14 @@ macro_rules! tmux_id {
         }
 
         impl FromStr for $name {
-            type Err = BadId;
+            type Err = TmuxIdError;
 
-            fn from_str(s: &str) -> Result<Self, BadId> {
-                let digits = s.strip_prefix($sigil).ok_or(BadId)?;
+            fn from_str(s: &str) -> Result<Self, TmuxIdError> {
+                let digits = s.strip_prefix($sigil).ok_or(TmuxIdError)?;
                 if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-                    return Err(BadId);
+                    return Err(TmuxIdError);
                 }
-                digits.parse().map(Self).map_err(|_| BadId)
+                digits.parse().map(Self).map_err(|_| TmuxIdError)
             }
         }
 
@@ -139,7 +139,7 @@ tmux_id!(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a tmux id: expected %N for a pane, @N for a window, $N for a session")]
-pub struct BadId;
+pub struct TmuxIdError;
 
 /// The kind of agent, by the name of its manifest: `claude`, `codex`, …
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -180,10 +180,10 @@ mod tests {
     #[test]
     fn ids_parse_only_their_own_sigil() {
         assert_eq!("%7".parse(), Ok(PaneId(7)));
-        assert_eq!("@7".parse::<PaneId>(), Err(BadId));
-        assert_eq!("%".parse::<PaneId>(), Err(BadId));
-        assert_eq!("%+7".parse::<PaneId>(), Err(BadId));
-        assert_eq!("%99999999999".parse::<PaneId>(), Err(BadId));
+        assert_eq!("@7".parse::<PaneId>(), Err(TmuxIdError));
+        assert_eq!("%".parse::<PaneId>(), Err(TmuxIdError));
+        assert_eq!("%+7".parse::<PaneId>(), Err(TmuxIdError));
+        assert_eq!("%99999999999".parse::<PaneId>(), Err(TmuxIdError));
         assert_eq!(WindowId(3).to_string(), "@3");
     }
 }

@@ -5,15 +5,15 @@
 
 pub mod binding;
 pub mod dialog;
-pub mod engine;
 pub mod evidence;
 pub mod fleet;
 pub mod ids;
-pub mod mind;
+pub mod ledger;
 pub mod ordering;
 pub mod output;
 pub mod redact;
 pub mod refs;
+pub mod resolver;
 pub mod rollup;
 pub mod runtime;
 pub mod sanitize;
@@ -21,4 +21,4 @@ pub mod state;
 pub mod target;
 pub mod task;
 pub mod text;
-pub mod words;
+pub mod wire_enum;

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A clock further off than this is not believed.
-const TRUSTED: SignedDuration = SignedDuration::from_secs(10);
+const MAX_CLOCK_LAG: SignedDuration = SignedDuration::from_secs(10);
 
 /// Compared by the source's own number where both have one, else by time, then by arrival, then by id, so that no two
 /// events are ever equal and every replay decides the same.
@@ -39,7 +39,7 @@ impl OrderKey {
 /// made it is far off.
 pub fn trusted_time(claimed: Option<Timestamp>, ingested_at: Timestamp) -> Timestamp {
     match claimed {
-        Some(time) if time <= ingested_at && ingested_at.duration_since(time) <= TRUSTED => time,
+        Some(time) if time <= ingested_at && ingested_at.duration_since(time) <= MAX_CLOCK_LAG => time,
         _ => ingested_at,
     }
 }

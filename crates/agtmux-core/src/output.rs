@@ -2,7 +2,7 @@
 
 /// Where in a control sequence the bytes are.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum EscapeState {
     #[default]
     Text,
     Escape,
@@ -16,7 +16,7 @@ enum Within {
 
 /// What one byte turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
+enum ParsedByte {
     Printed(u8),
     Control(u8),
     /// The last byte of a CSI sequence.
@@ -25,25 +25,27 @@ enum Piece {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Reader(Within);
+struct EscapeParser(EscapeState);
 
-impl Reader {
+impl EscapeParser {
     /// As tmux reads it: CAN and SUB end every sequence, an escape begins another one wherever it stands.
-    fn read(&mut self, byte: u8) -> Piece {
+    fn advance(&mut self, byte: u8) -> ParsedByte {
         let (next, piece) = match (self.0, byte) {
-            (_, 0x1b) => (Within::Escape, Piece::Nothing),
-            (_, 0x18 | 0x1a) => (Within::Text, Piece::Nothing),
-            (Within::Osc, 0x07) => (Within::Text, Piece::Nothing),
-            (Within::Osc | Within::String, _) => (self.0, Piece::Nothing),
-            (within, 0x00..=0x1f) => (within, Piece::Control(byte)),
-            (Within::Text, _) => (Within::Text, Piece::Printed(byte)),
-            (Within::Escape, b'[') => (Within::Csi, Piece::Nothing),
-            (Within::Escape, b']') => (Within::Osc, Piece::Nothing),
-            (Within::Escape, b'P' | b'X' | b'^' | b'_' | b'k') => (Within::String, Piece::Nothing),
-            (Within::Escape | Within::Intermediate, 0x20..=0x2f) => (Within::Intermediate, Piece::Nothing),
-            (Within::Escape | Within::Intermediate, _) => (Within::Text, Piece::Nothing),
-            (Within::Csi, 0x40..=0x7e) => (Within::Text, Piece::Csi(byte)),
-            (Within::Csi, _) => (Within::Csi, Piece::Nothing),
+            (_, 0x1b) => (EscapeState::Escape, ParsedByte::Nothing),
+            (_, 0x18 | 0x1a) => (EscapeState::Text, ParsedByte::Nothing),
+            (EscapeState::Osc, 0x07) => (EscapeState::Text, ParsedByte::Nothing),
+            (EscapeState::Osc | EscapeState::String, _) => (self.0, ParsedByte::Nothing),
+            (within, 0x00..=0x1f) => (within, ParsedByte::Control(byte)),
+            (EscapeState::Text, _) => (EscapeState::Text, ParsedByte::Printed(byte)),
+            (EscapeState::Escape, b'[') => (EscapeState::Csi, ParsedByte::Nothing),
+            (EscapeState::Escape, b']') => (EscapeState::Osc, ParsedByte::Nothing),
+            (EscapeState::Escape, b'P' | b'X' | b'^' | b'_' | b'k') => (EscapeState::String, ParsedByte::Nothing),
+            (EscapeState::Escape | EscapeState::Intermediate, 0x20..=0x2f) => {
+                (EscapeState::Intermediate, ParsedByte::Nothing)
+            }
+            (EscapeState::Escape | EscapeState::Intermediate, _) => (EscapeState::Text, ParsedByte::Nothing),
+            (EscapeState::Csi, 0x40..=0x7e) => (EscapeState::Text, ParsedByte::Csi(byte)),
+            (EscapeState::Csi, _) => (EscapeState::Csi, ParsedByte::Nothing),
         };
         self.0 = next;
         piece
@@ -52,28 +54,28 @@ impl Reader {
 
 /// Counts bells. A sequence may be cut in two by the way in which it is read.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Bells(Reader);
+pub struct BellCounter(EscapeParser);
 
-impl Bells {
+impl BellCounter {
     /// How many rang in these bytes.
     pub fn count(&mut self, bytes: &[u8]) -> u64 {
-        bytes.iter().filter(|byte| self.0.read(**byte) == Piece::Control(0x07)).count() as u64
+        bytes.iter().filter(|byte| self.0.advance(**byte) == ParsedByte::Control(0x07)).count() as u64
     }
 }
 
 /// A line longer than this is cut: nobody reads it.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE_CHARS: usize = 64 << 10;
 
 /// The text without escapes, line by line, as it would stand there: what a carriage return or a backspace wrote over is gone.
 pub fn lines(bytes: &[u8]) -> Vec<String> {
-    let mut page = Page::default();
-    let mut reader = Reader::default();
+    let mut page = LineBuffer::default();
+    let mut reader = EscapeParser::default();
     for byte in bytes {
-        match reader.read(*byte) {
-            Piece::Printed(byte) => page.raw.push(byte),
-            Piece::Control(byte) => page.control(byte),
-            Piece::Csi(b'K') => page.erase(),
-            Piece::Csi(_) | Piece::Nothing => {}
+        match reader.advance(*byte) {
+            ParsedByte::Printed(byte) => page.pending.push(byte),
+            ParsedByte::Control(byte) => page.control(byte),
+            ParsedByte::Csi(b'K') => page.erase(),
+            ParsedByte::Csi(_) | ParsedByte::Nothing => {}
         }
     }
     page.write();
@@ -84,14 +86,14 @@ pub fn lines(bytes: &[u8]) -> Vec<String> {
 }
 
 /// What moves the cursor nowhere but in its line, or not at all.
-const IN_LINE: &[u8] = b"mKhlncqt";
+const CSI_WITHIN_LINE: &[u8] = b"mKhlncqt";
 
 /// The line at the end, as it would stand there: with a line feed, where it has ended. None where the cursor was moved about in it:
 /// then only a terminal knows where it is.
 pub fn last_line(bytes: &[u8]) -> Option<String> {
     let open = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let start = open.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
-    if has_code(&bytes[start..], |last| !IN_LINE.contains(&last)) {
+    if has_csi(&bytes[start..], |last| !CSI_WITHIN_LINE.contains(&last)) {
         return None;
     }
     let mut line = lines(&open[start..]).pop().unwrap_or_default();
@@ -104,31 +106,32 @@ pub fn last_line(bytes: &[u8]) -> Option<String> {
 /// Whether the cursor is on the line on which it was before these bytes, which end none: somebody may have typed them there. One
 /// who draws anew goes elsewhere first.
 pub fn stays_in_line(bytes: &[u8]) -> bool {
-    !bytes.contains(&b'\n') && !has_code(bytes, |last| !IN_LINE.contains(&last) && !WHILE_TYPING.contains(&last))
+    !bytes.contains(&b'\n')
+        && !has_csi(bytes, |last| !CSI_WITHIN_LINE.contains(&last) && !CSI_LINE_EDITING.contains(&last))
 }
 
 /// What editors of lines write besides: they step about, insert, and erase what is behind the cursor.
-const WHILE_TYPING: &[u8] = b"CDGJPX@";
+const CSI_LINE_EDITING: &[u8] = b"CDGJPX@";
 
-fn has_code(bytes: &[u8], is_meant: impl Fn(u8) -> bool) -> bool {
-    let mut reader = Reader::default();
-    bytes.iter().any(|byte| matches!(reader.read(*byte), Piece::Csi(last) if is_meant(last)))
+fn has_csi(bytes: &[u8], is_meant: impl Fn(u8) -> bool) -> bool {
+    let mut reader = EscapeParser::default();
+    bytes.iter().any(|byte| matches!(reader.advance(*byte), ParsedByte::Csi(last) if is_meant(last)))
 }
 
 #[derive(Default)]
-struct Page {
+struct LineBuffer {
     lines: Vec<String>,
     line: Vec<char>,
     column: usize,
     /// What is to be written next, not yet known to be whole characters.
-    raw: Vec<u8>,
+    pending: Vec<u8>,
 }
 
-impl Page {
+impl LineBuffer {
     fn write(&mut self) {
-        let raw = std::mem::take(&mut self.raw);
+        let raw = std::mem::take(&mut self.pending);
         for character in String::from_utf8_lossy(&raw).chars() {
-            if self.column >= LONGEST_LINE {
+            if self.column >= MAX_LINE_CHARS {
                 return;
             }
             match self.line.get_mut(self.column) {
@@ -146,7 +149,7 @@ impl Page {
             b'\r' => self.column = 0,
             0x08 => self.column = self.column.saturating_sub(1),
             b'\t' => {
-                self.raw = b" ".repeat(8 - self.column % 8);
+                self.pending = b" ".repeat(8 - self.column % 8);
                 self.write();
             }
             _ => {}
@@ -170,7 +173,7 @@ mod tests {
     use super::*;
 
     fn bells(bytes: &[u8]) -> u64 {
-        Bells::default().count(bytes)
+        BellCounter::default().count(bytes)
     }
 
     #[test]
@@ -197,7 +200,7 @@ mod tests {
     fn a_sequence_that_is_cut_in_two_is_still_one() {
         let bytes = b"\x07\x1b]2;a\x07b\x07\x07\x1b[1m\x07";
         for cut in 0..=bytes.len() {
-            let mut counter = Bells::default();
+            let mut counter = BellCounter::default();
             assert_eq!(counter.count(&bytes[..cut]) + counter.count(&bytes[cut..]), 4, "cut at {cut}");
         }
     }

@@ -9,12 +9,12 @@ use crate::runtime::{Runtime, RuntimeId};
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ref {
+pub enum PaneRef {
     /// `runtime:<id>`
     Runtime(RuntimeId),
     /// `pane:<target>/<session>/<window>/<pane>`, `<target>@<server>` where two servers match. Parts are
     /// percent-encoded.
-    Place { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
+    Path { target: String, server: Option<String>, session: String, window: WindowId, pane: PaneId },
     /// `%12`, on this machine: other hosts count from the same numbers.
     Pane(PaneId),
     /// The name of an agent, its kind, or the session that it lives in, where there is one of it.
@@ -22,14 +22,14 @@ pub enum Ref {
 }
 
 /// The longest name that an agent can be given.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LEN: usize = 64;
 
 /// There may be many hosts, and each has its first pane.
-const MOST_ELSEWHERE: usize = 4;
+const MAX_OTHER_HOSTS: usize = 4;
 
 /// Whether an agent can be named so, and be found by that name.
-pub fn is_name(name: &str) -> bool {
-    name.len() <= LONGEST_NAME && matches!(name.parse(), Ok(Ref::Agent(_)))
+pub fn is_agent_name(name: &str) -> bool {
+    name.len() <= MAX_NAME_LEN && matches!(name.parse(), Ok(PaneRef::Agent(_)))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,12 +40,12 @@ pub enum RefError {
     NotFound(String),
     /// A bare pane that this machine does not have, and others do.
     #[error("this machine has no {reference}; other hosts do: {}", candidates.join(", "))]
-    Elsewhere { reference: String, candidates: Vec<String> },
+    OnOtherHost { reference: String, candidates: Vec<String> },
     #[error("'{reference}' fits several agents: {}", candidates.join(", "))]
     Ambiguous { reference: String, candidates: Vec<String> },
 }
 
-impl FromStr for Ref {
+impl FromStr for PaneRef {
     type Err = RefError;
 
     fn from_str(s: &str) -> Result<Self, RefError> {
@@ -55,7 +55,7 @@ impl FromStr for Ref {
             return if plain { Ok(Self::Runtime(RuntimeId::from_stored(id.to_owned()))) } else { Err(invalid()) };
         }
         if let Some(place) = s.strip_prefix("pane:") {
-            return parse_place(place).ok_or_else(invalid);
+            return parse_path(place).ok_or_else(invalid);
         }
         if s.starts_with('%') {
             return s.parse().map(Self::Pane).map_err(|_| invalid());
@@ -65,14 +65,14 @@ impl FromStr for Ref {
     }
 }
 
-fn parse_place(text: &str) -> Option<Ref> {
+fn parse_path(text: &str) -> Option<PaneRef> {
     let parts: Vec<&str> = text.split('/').collect();
     let [host, session, window, pane] = parts.as_slice() else { return None };
     let (target, server) = match host.split_once('@') {
         Some((target, server)) => (target, Some(decode(server)?)),
         None => (*host, None),
     };
-    Some(Ref::Place {
+    Some(PaneRef::Path {
         target: decode(target)?,
         server,
         session: decode(session)?,
@@ -106,11 +106,11 @@ fn encode(part: &str) -> String {
     part.bytes().map(byte).collect()
 }
 
-impl fmt::Display for Ref {
+impl fmt::Display for PaneRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Runtime(id) => write!(f, "runtime:{id}"),
-            Self::Place { target, server, session, window, pane } => {
+            Self::Path { target, server, session, window, pane } => {
                 let at = server.as_ref().map(|server| format!("@{}", encode(server))).unwrap_or_default();
                 write!(f, "pane:{}{at}/{}/{window}/{pane}", encode(target), encode(session))
             }
@@ -120,10 +120,10 @@ impl fmt::Display for Ref {
     }
 }
 
-impl Ref {
+impl PaneRef {
     /// Names this one and no other.
-    pub fn place(key: &PaneKey, pane: &Pane) -> Self {
-        Self::Place {
+    pub fn path_to(key: &PaneKey, pane: &Pane) -> Self {
+        Self::Path {
             target: key.server.target.to_string(),
             server: Some(key.server.server.to_string()),
             session: pane.placements.first().map(|p| p.session_name.clone()).unwrap_or_default(),
@@ -133,11 +133,11 @@ impl Ref {
     }
 
     /// As short as it can be written for somebody who is to name it in a command.
-    pub fn short(key: &PaneKey, pane: &Pane) -> Self {
+    pub fn shortest(key: &PaneKey, pane: &Pane) -> Self {
         match &pane.runtime {
             _ if key.server.target.is_local() => Self::Pane(key.pane),
             Some(runtime) => Self::Runtime(runtime.id.clone()),
-            None => Self::place(key, pane),
+            None => Self::path_to(key, pane),
         }
     }
 
@@ -147,7 +147,7 @@ impl Ref {
         for (key, server) in fleet.servers() {
             for (id, pane) in &server.panes {
                 let place = PaneKey { server: key.clone(), pane: *id };
-                if let Some(runtime) = pane.runtime.as_ref().filter(|runtime| self.fits(&place, pane, runtime)) {
+                if let Some(runtime) = pane.runtime.as_ref().filter(|runtime| self.matches(&place, pane, runtime)) {
                     fitting.push((place, runtime.clone()));
                 }
             }
@@ -172,8 +172,8 @@ impl Ref {
             for (id, pane) in &server.panes {
                 let place = PaneKey { server: key.clone(), pane: *id };
                 let fits = match &pane.runtime {
-                    Some(runtime) => self.fits(&place, pane, runtime),
-                    None => self.fits_place(&place, pane),
+                    Some(runtime) => self.matches(&place, pane, runtime),
+                    None => self.matches_pane(&place, pane),
                 };
                 if fits {
                     fitting.push((place, pane));
@@ -196,14 +196,14 @@ impl Ref {
             let pane = server.panes.get(id)?;
             Some(candidate(&PaneKey { server: key.clone(), pane: *id }, pane))
         });
-        let candidates: Vec<String> = others.take(MOST_ELSEWHERE).collect();
+        let candidates: Vec<String> = others.take(MAX_OTHER_HOSTS).collect();
         match candidates.is_empty() {
             true => RefError::NotFound(self.to_string()),
-            false => RefError::Elsewhere { reference: self.to_string(), candidates },
+            false => RefError::OnOtherHost { reference: self.to_string(), candidates },
         }
     }
 
-    fn fits(&self, key: &PaneKey, pane: &Pane, runtime: &Runtime) -> bool {
+    fn matches(&self, key: &PaneKey, pane: &Pane, runtime: &Runtime) -> bool {
         match self {
             Self::Runtime(id) => runtime.id == *id,
             Self::Agent(name) => {
@@ -211,15 +211,15 @@ impl Ref {
                     || runtime.name.as_ref() == Some(name)
                     || pane.placements.iter().any(|p| p.session_name == *name)
             }
-            Self::Place { .. } | Self::Pane(_) => self.fits_place(key, pane),
+            Self::Path { .. } | Self::Pane(_) => self.matches_pane(key, pane),
         }
     }
 
-    fn fits_place(&self, key: &PaneKey, pane: &Pane) -> bool {
+    fn matches_pane(&self, key: &PaneKey, pane: &Pane) -> bool {
         match self {
             Self::Runtime(_) | Self::Agent(_) => false,
             Self::Pane(id) => key.server.target.is_local() && key.pane == *id,
-            Self::Place { target, server, session, window, pane: id } => {
+            Self::Path { target, server, session, window, pane: id } => {
                 key.server.target.as_str() == target
                     && server.as_ref().is_none_or(|server| key.server.server.as_str() == server)
                     && pane.placements.iter().any(|p| p.session_name == *session)
@@ -231,7 +231,7 @@ impl Ref {
 
 /// A reference that names only this one, and who lives there.
 fn candidate(key: &PaneKey, pane: &Pane) -> String {
-    let place = Ref::place(key, pane);
+    let place = PaneRef::path_to(key, pane);
     match &pane.runtime {
         Some(runtime) => format!("{place} ({})", runtime.agent_type),
         None => format!("{place} (no agent)"),
@@ -246,7 +246,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_written_is_read_or_refused(text in any::<String>(), prefix in "(pane:|runtime:|%|)") {
-            let _ = format!("{prefix}{text}").parse::<Ref>();
+            let _ = format!("{prefix}{text}").parse::<PaneRef>();
         }
 
         #[test]
@@ -257,7 +257,7 @@ mod tests {
             window in any::<u32>(),
             pane in any::<u32>(),
         ) {
-            let place = Ref::Place { target, server, session, window: WindowId(window), pane: PaneId(pane) };
+            let place = PaneRef::Path { target, server, session, window: WindowId(window), pane: PaneId(pane) };
             let written = place.to_string();
             prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic()), "{}", written);
             prop_assert_eq!(written.parse(), Ok(place));
@@ -266,20 +266,20 @@ mod tests {
 
     #[test]
     fn references_are_read_strictly() {
-        assert_eq!("%3".parse(), Ok(Ref::Pane(PaneId(3))));
-        assert_eq!("claude".parse(), Ok(Ref::Agent("claude".into())));
-        assert!(matches!("runtime:ab12".parse(), Ok(Ref::Runtime(_))));
-        let place = "pane:host@default/my%20work/@1/%3".parse::<Ref>().expect("a place");
-        let Ref::Place { target, server, session, window, pane } = place else { panic!("a place") };
+        assert_eq!("%3".parse(), Ok(PaneRef::Pane(PaneId(3))));
+        assert_eq!("claude".parse(), Ok(PaneRef::Agent("claude".into())));
+        assert!(matches!("runtime:ab12".parse(), Ok(PaneRef::Runtime(_))));
+        let place = "pane:host@default/my%20work/@1/%3".parse::<PaneRef>().expect("a place");
+        let PaneRef::Path { target, server, session, window, pane } = place else { panic!("a place") };
         assert_eq!((target.as_str(), server.as_deref(), session.as_str()), ("host", Some("default"), "my work"));
         assert_eq!((window, pane), (WindowId(1), PaneId(3)));
-        let odd = "pane:host@%2Ftmp%2Fs/%2512/@1/%2512".parse::<Ref>().expect("a place");
-        let Ref::Place { server, session, pane, .. } = odd else { panic!("a place") };
+        let odd = "pane:host@%2Ftmp%2Fs/%2512/@1/%2512".parse::<PaneRef>().expect("a place");
+        let PaneRef::Path { server, session, pane, .. } = odd else { panic!("a place") };
         assert_eq!((server.as_deref(), session.as_str(), pane), (Some("/tmp/s"), "%12", PaneId(2512)));
         for bad in
             ["", "%", "%x", "runtime:", "runtime:a/b", "pane:host/s/1/%3", "pane:host/s/@1", "a b", "pane:h/%zz/@1/%1"]
         {
-            assert!(matches!(bad.parse::<Ref>(), Err(RefError::Invalid(_))), "{bad}");
+            assert!(matches!(bad.parse::<PaneRef>(), Err(RefError::Invalid(_))), "{bad}");
         }
     }
 }

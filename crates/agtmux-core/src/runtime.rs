@@ -79,7 +79,7 @@ pub struct StateRecord {
 }
 
 impl StateRecord {
-    pub fn first(reason: ReasonCode, now: Timestamp) -> Self {
+    pub fn initial(reason: ReasonCode, now: Timestamp) -> Self {
         Self {
             state: State::Unknown,
             reason: Some(reason),

@@ -80,7 +80,7 @@ pub fn for_column(foreign: &str, columns: usize) -> String {
 }
 
 fn push_safe(out: &mut String, c: char) {
-    if let Some(byte) = text::stood_for(c) {
+    if let Some(byte) = text::escaped_byte(c) {
         out.push_str(&format!("\\x{byte:02x}"));
     } else if is_hidden(c) {
         match c {

@@ -1,8 +1,8 @@
 //! The seven states, why a state is what it is, and how sure we are.
 
-use crate::words::wire_words;
+use crate::wire_enum::wire_enum;
 
-wire_words!(
+wire_enum!(
     /// What an agent is doing. In order of precedence, the strongest first.
     State {
         Error => "error",
@@ -26,7 +26,7 @@ impl State {
     }
 }
 
-wire_words!(
+wire_enum!(
     /// Why a state is `unknown`.
     ReasonCode {
         /// The agent is there, but nothing reads its state.
@@ -46,7 +46,7 @@ wire_words!(
     }
 );
 
-wire_words!(
+wire_enum!(
     /// How sure we are of a state.
     Confidence {
         High => "high",

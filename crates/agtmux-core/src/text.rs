@@ -6,12 +6,12 @@
 
 const BASE: u32 = 0x10_FF00;
 
-fn stand_in(byte: u8) -> char {
+fn escape_byte(byte: u8) -> char {
     char::from_u32(BASE + u32::from(byte)).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 /// The byte that this character stands in for, if it does.
-pub fn stood_for(c: char) -> Option<u8> {
+pub fn escaped_byte(c: char) -> Option<u8> {
     u8::try_from((c as u32).checked_sub(BASE)?).ok().filter(|b| *b >= 0x80)
 }
 
@@ -20,14 +20,14 @@ pub fn from_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if stood_for(c).is_some() {
+            if escaped_byte(c).is_some() {
                 let mut buffer = [0; 4];
-                out.extend(c.encode_utf8(&mut buffer).bytes().map(stand_in));
+                out.extend(c.encode_utf8(&mut buffer).bytes().map(escape_byte));
             } else {
                 out.push(c);
             }
         }
-        out.extend(chunk.invalid().iter().copied().map(stand_in));
+        out.extend(chunk.invalid().iter().copied().map(escape_byte));
     }
     out
 }
@@ -37,7 +37,7 @@ pub fn to_bytes(text: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut buffer = [0; 4];
     for c in text.chars() {
-        match stood_for(c) {
+        match escaped_byte(c) {
             Some(byte) => out.push(byte),
             None => out.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes()),
         }
@@ -58,7 +58,7 @@ mod tests {
 
         #[test]
         fn valid_text_stays_as_it_is(text in "\\PC*") {
-            prop_assume!(!text.chars().any(|c| stood_for(c).is_some()));
+            prop_assume!(!text.chars().any(|c| escaped_byte(c).is_some()));
             prop_assert_eq!(from_bytes(text.as_bytes()), text);
         }
     }

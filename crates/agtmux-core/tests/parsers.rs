@@ -1,9 +1,9 @@
 //! Whatever comes from outside: no parser of it panics, and each says what it could not read.
 
-use agtmux_core::engine::{Input, StateEngine};
 use agtmux_core::evidence::{Claim, DialogKind, Source};
 use agtmux_core::ids::{PaneId, SessionId, WindowId};
-use agtmux_core::refs::{Ref, RefError};
+use agtmux_core::refs::{PaneRef, RefError};
+use agtmux_core::resolver::{ResolverInput, StateResolver};
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::state::{ReasonCode, State};
 use proptest::prelude::*;
@@ -14,13 +14,13 @@ fn nearly(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
 }
 
-fn any_ref() -> impl Strategy<Value = Ref> {
+fn any_ref() -> impl Strategy<Value = PaneRef> {
     let place = (any::<String>(), proptest::option::of(any::<String>()), any::<String>(), any::<u32>(), any::<u32>());
     prop_oneof![
-        "[A-Za-z0-9-]{1,40}".prop_map(|id| Ref::Runtime(RuntimeId::from_stored(id))),
-        any::<u32>().prop_map(|n| Ref::Pane(PaneId(n))),
-        "[A-Za-z0-9_.-]{1,20}".prop_map(Ref::Agent),
-        place.prop_map(|(target, server, session, window, pane)| Ref::Place {
+        "[A-Za-z0-9-]{1,40}".prop_map(|id| PaneRef::Runtime(RuntimeId::from_stored(id))),
+        any::<u32>().prop_map(|n| PaneRef::Pane(PaneId(n))),
+        "[A-Za-z0-9_.-]{1,20}".prop_map(PaneRef::Agent),
+        place.prop_map(|(target, server, session, window, pane)| PaneRef::Path {
             target,
             server,
             session,
@@ -35,15 +35,15 @@ proptest! {
     fn a_reference_is_read_or_refused_by_its_own_words(
         text in nearly(&["runtime:", "pane:", "host", "@", "/", "%", "%3", "@1", "%2F", "%zz", "é", "default", "claude"]),
     ) {
-        match text.parse::<Ref>() {
-            Ok(reference) => prop_assert_eq!(reference.to_string().parse::<Ref>(), Ok(reference)),
+        match text.parse::<PaneRef>() {
+            Ok(reference) => prop_assert_eq!(reference.to_string().parse::<PaneRef>(), Ok(reference)),
             Err(error) => prop_assert_eq!(error, RefError::Invalid(text)),
         }
     }
 
     #[test]
     fn a_reference_that_is_printed_reads_back(reference in any_ref()) {
-        prop_assert_eq!(reference.to_string().parse::<Ref>(), Ok(reference));
+        prop_assert_eq!(reference.to_string().parse::<PaneRef>(), Ok(reference));
     }
 
     #[test]
@@ -77,14 +77,14 @@ proptest! {
 
     #[test]
     fn a_damaged_input_or_checkpoint_is_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        let input = Input::Ended { runtime: RuntimeId::from_stored("r".into()) };
-        let engine = StateEngine::new(jiff::SignedDuration::from_secs(120));
+        let input = ResolverInput::Ended { runtime: RuntimeId::from_stored("r".into()) };
+        let engine = StateResolver::new(jiff::SignedDuration::from_secs(120));
         for sound in [serde_json::to_vec(&input), serde_json::to_vec(&engine)] {
             let mut bytes = sound.expect("our own types serialise");
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            let _ = (serde_json::from_slice::<Input>(&bytes), serde_json::from_slice::<StateEngine>(&bytes));
-            let _ = serde_json::from_slice::<Input>(&bytes[..at]);
+            let _ = (serde_json::from_slice::<ResolverInput>(&bytes), serde_json::from_slice::<StateResolver>(&bytes));
+            let _ = serde_json::from_slice::<ResolverInput>(&bytes[..at]);
         }
     }
 }

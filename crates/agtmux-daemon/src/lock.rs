@@ -10,16 +10,16 @@ use rustix::process::{Flock, FlockType, fcntl_getlk};
 
 /// Held until it is dropped or the process ends, however it ends.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct DaemonLock {
     // Closing any handle of the file in this process would give up the lock: there is only this one.
     _file: File,
 }
 
 /// `None` when another process holds it.
-pub(crate) fn acquire(path: &Path) -> io::Result<Option<Lock>> {
+pub(crate) fn acquire(path: &Path) -> io::Result<Option<DaemonLock>> {
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(Lock { _file: file })),
+        Ok(()) => Ok(Some(DaemonLock { _file: file })),
         Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -10,7 +10,7 @@ use agtmux_api::config::LogLevel;
 use tracing_subscriber::EnvFilter;
 
 /// A log past this is put aside at the next start; one older one is kept.
-const LARGEST: u64 = 4 << 20;
+const MAX_LOG_BYTES: u64 = 4 << 20;
 
 pub(crate) fn to_stderr(level: LogLevel) {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
@@ -20,7 +20,7 @@ pub(crate) fn to_stderr(level: LogLevel) {
 }
 
 pub(crate) fn to_file(level: LogLevel, path: &Path) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|meta| meta.len() > LARGEST) {
+    if fs::metadata(path).is_ok_and(|meta| meta.len() > MAX_LOG_BYTES) {
         fs::rename(path, path.with_extension("log.old"))?;
     }
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agtmux_core::engine::{Input, StateEngine, Transition};
+use agtmux_core::resolver::{ResolverInput, StateResolver, StateTransition};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::store::log::{self, StoredTransition};
 
 /// How a replay went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replayed {
+pub enum ReplayOutcome {
     /// Every input gave what was stored.
     Same { inputs: u64, transitions: u64 },
     /// The first that did not.
@@ -29,13 +29,13 @@ pub enum ReplayError {
 /// One line of a log in JSON: an input and what it brought about. The first line may be a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Line {
-    Checkpoint { n: u64, checkpoint: Box<StateEngine> },
-    Logged { n: u64, at: Timestamp, input: Input, transitions: Vec<Transition> },
+pub enum ReplayLine {
+    Checkpoint { n: u64, checkpoint: Box<StateResolver> },
+    Logged { n: u64, at: Timestamp, input: ResolverInput, transitions: Vec<StateTransition> },
 }
 
 /// Runs the inputs after the last checkpoint of a database again. The file is only read.
-pub fn replay_database(path: &Path) -> Result<Replayed, ReplayError> {
+pub fn replay_database(path: &Path) -> Result<ReplayOutcome, ReplayError> {
     let unreadable =
         |e: rusqlite::Error| ReplayError::Unreadable { path: path.display().to_string(), message: e.to_string() };
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(unreadable)?;
@@ -54,45 +54,49 @@ pub fn replay_database(path: &Path) -> Result<Replayed, ReplayError> {
         }
         let same = expected.len() == replayed.len() && expected.iter().zip(&replayed).all(|(a, b)| a.same_change(b));
         if !same {
-            return Ok(Replayed::Differs { n, stored: format!("{expected:?}"), replayed: format!("{replayed:?}") });
+            return Ok(ReplayOutcome::Differs {
+                n,
+                stored: format!("{expected:?}"),
+                replayed: format!("{replayed:?}"),
+            });
         }
         transitions += replayed.len() as u64;
     }
     let last = log::states(&connection).map_err(unreadable)?;
     let replayed: Vec<_> = engine.runtimes().map(|(id, r)| (id.to_string(), r.state, r.reason, r.version)).collect();
     if last != replayed {
-        return Ok(Replayed::Differs {
+        return Ok(ReplayOutcome::Differs {
             n: start + inputs,
             stored: format!("{last:?}"),
             replayed: format!("{replayed:?}"),
         });
     }
-    Ok(Replayed::Same { inputs, transitions })
+    Ok(ReplayOutcome::Same { inputs, transitions })
 }
 
 /// The same for lines of JSON.
-pub fn replay_lines(name: &str, text: &str) -> Result<Replayed, ReplayError> {
-    let mut engine = StateEngine::new(jiff::SignedDuration::from_secs(120));
+pub fn replay_lines(name: &str, text: &str) -> Result<ReplayOutcome, ReplayError> {
+    let mut engine = StateResolver::new(jiff::SignedDuration::from_secs(120));
     let (mut inputs, mut count) = (0, 0);
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let line: Line = serde_json::from_str(line).map_err(|e| ReplayError::Unreadable {
+        let line: ReplayLine = serde_json::from_str(line).map_err(|e| ReplayError::Unreadable {
             path: name.to_owned(),
             message: format!("line {}: {e}", number + 1),
         })?;
         match line {
-            Line::Checkpoint { checkpoint, .. } => engine = *checkpoint,
-            Line::Logged { n, at, input, transitions } => {
+            ReplayLine::Checkpoint { checkpoint, .. } => engine = *checkpoint,
+            ReplayLine::Logged { n, at, input, transitions } => {
                 inputs += 1;
                 let replayed = engine.apply(input, at);
                 if replayed != transitions {
                     let (stored, replayed) = (format!("{transitions:?}"), format!("{replayed:?}"));
-                    return Ok(Replayed::Differs { n, stored, replayed });
+                    return Ok(ReplayOutcome::Differs { n, stored, replayed });
                 }
                 count += replayed.len() as u64;
             }
         }
     }
-    Ok(Replayed::Same { inputs, transitions: count })
+    Ok(ReplayOutcome::Same { inputs, transitions: count })
 }
 
 #[cfg(test)]
@@ -106,19 +110,21 @@ mod tests {
 
     /// A checkpoint, the beginning of an agent and its end.
     fn lines() -> Vec<String> {
-        let mut engine = StateEngine::new(SignedDuration::from_secs(120));
+        let mut engine = StateResolver::new(SignedDuration::from_secs(120));
         let runtime = RuntimeId::from_stored("r".into());
         let server = ServerKey { target: TargetName::local(), server: ServerName::new("default") };
         let agent_type = AgentType::new("claude");
-        let checkpoint = Line::Checkpoint { n: 0, checkpoint: Box::new(engine.clone()) };
-        let inputs =
-            [Input::Began { runtime: runtime.clone(), server, agent_type, suspended: false }, Input::Ended { runtime }];
+        let checkpoint = ReplayLine::Checkpoint { n: 0, checkpoint: Box::new(engine.clone()) };
+        let inputs = [
+            ResolverInput::Started { runtime: runtime.clone(), server, agent_type, suspended: false },
+            ResolverInput::Ended { runtime },
+        ];
         let logged = inputs.into_iter().zip(1..).map(|(input, n)| {
             let at = Timestamp::UNIX_EPOCH;
             let transitions = engine.apply(input.clone(), at);
-            Line::Logged { n, at, input, transitions }
+            ReplayLine::Logged { n, at, input, transitions }
         });
-        let lines: Vec<Line> = [checkpoint].into_iter().chain(logged).collect();
+        let lines: Vec<ReplayLine> = [checkpoint].into_iter().chain(logged).collect();
         lines.iter().map(|line| serde_json::to_string(line).expect("a line is JSON")).collect()
     }
 
@@ -126,10 +132,10 @@ mod tests {
     fn lines_are_replayed_and_the_first_difference_is_named() {
         let mut lines = lines();
         let same = replay_lines("log", &lines.join("\n")).expect("read");
-        assert_eq!(same, Replayed::Same { inputs: 2, transitions: 1 });
+        assert_eq!(same, ReplayOutcome::Same { inputs: 2, transitions: 1 });
         lines[1] = lines[1].replace("\"state\":\"unknown\"", "\"state\":\"running\"");
         let differs = replay_lines("log", &lines.join("\n")).expect("read");
-        assert!(matches!(differs, Replayed::Differs { n: 1, .. }), "{differs:?}");
+        assert!(matches!(differs, ReplayOutcome::Differs { n: 1, .. }), "{differs:?}");
         lines[2] = "nonsense".into();
         lines.remove(1);
         let error = replay_lines("log", &lines.join("\n")).expect_err("no JSON").to_string();

@@ -15,29 +15,29 @@ use crate::actions::Actions;
 use crate::bridge::Bridge;
 use crate::clock::Clock;
 use crate::engine::Engine;
-use crate::observe::{Discovery, Lookout, Manifests};
-use crate::serve::web::Port;
-use crate::serve::{self, Context};
-use crate::shared::Shared;
+use crate::event_log::EventLog;
+use crate::observe::{Discovery, RecheckHints, UserManifestWatch};
+use crate::serve::web::WebPort;
+use crate::serve::{self, ServeContext};
 use crate::spool::Spool;
 use crate::store::{Store, StoreError, targets as stored_targets};
-use crate::targets::{Means, Targets};
+use crate::targets::{TargetManager, TargetOptions};
 use crate::tasks::Tasks;
-use crate::view::View;
+use crate::view::FleetView;
 use crate::{lock, logging};
 
 /// Readers get this long to leave when the daemon stops, and tmux servers to let go of our hooks.
-const FAREWELL: Duration = Duration::from_secs(4);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 
 #[derive(Debug)]
-pub struct RunOptions {
+pub struct DaemonOptions {
     pub paths: Paths,
     pub config: Config,
-    pub log_to: LogTo,
+    pub log_to: LogDestination,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogTo {
+pub enum LogDestination {
     Stderr,
     File,
 }
@@ -57,7 +57,7 @@ pub enum DaemonError {
 }
 
 /// Blocks until the daemon is told to stop (SIGTERM, SIGINT, SIGHUP). `on_ready` is called once when it serves.
-pub fn run(options: RunOptions, on_ready: impl FnOnce() + Send + 'static) -> Result<(), DaemonError> {
+pub fn run(options: DaemonOptions, on_ready: impl FnOnce() + Send + 'static) -> Result<(), DaemonError> {
     // Whatever the caller's umask: nobody else reads what is made here.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     raise_file_limit();
@@ -69,8 +69,8 @@ pub fn run(options: RunOptions, on_ready: impl FnOnce() + Send + 'static) -> Res
         return Err(DaemonError::AlreadyRunning { pid: lock::holder(&paths.lock()) });
     };
     match options.log_to {
-        LogTo::Stderr => logging::to_stderr(options.config.daemon.log_level),
-        LogTo::File => {
+        LogDestination::Stderr => logging::to_stderr(options.config.daemon.log_level),
+        LogDestination::File => {
             logging::to_file(options.config.daemon.log_level, &paths.log()).map_err(io_error("write", paths.log()))?;
         }
     }
@@ -79,7 +79,7 @@ pub fn run(options: RunOptions, on_ready: impl FnOnce() + Send + 'static) -> Res
         .enable_all()
         .build()
         .map_err(|source| DaemonError::System { what: "start", source })?;
-    let outcome = runtime.block_on(live(options, on_ready));
+    let outcome = runtime.block_on(run_until_stopped(options, on_ready));
     // Readers that would not leave are cut off here.
     runtime.shutdown_timeout(Duration::from_millis(100));
     outcome
@@ -94,8 +94,8 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
-    let RunOptions { paths, config, .. } = options;
+async fn run_until_stopped(options: DaemonOptions, on_ready: impl FnOnce()) -> Result<(), DaemonError> {
+    let DaemonOptions { paths, config, .. } = options;
     let (listen, hosts) = (config.web.listen.0, config.web.hosts.clone());
     let system = |what| move |source| DaemonError::System { what, source };
     let stop = stop_signal().map_err(system("listen for signals"))?;
@@ -107,8 +107,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let store_error = Arc::default();
     let clock = Clock::start();
     let fleet = remembered.fleet.clone();
-    let shared = Arc::new(Shared::new(View::of_fleet(&fleet), remembered.seq));
-    let lookout = Arc::new(Lookout::default());
+    let shared = Arc::new(EventLog::new(FleetView::from_fleet(&fleet), remembered.seq));
+    let lookout = Arc::new(RecheckHints::default());
     let (engine, handle) = Engine::new(
         clock,
         config.state,
@@ -118,8 +118,8 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         shared.clone(),
         lookout.clone(),
     )?;
-    let manifests = Manifests::open(paths.agents_dir());
-    tokio::spawn(engine.knowing(manifests.registry()).run());
+    let manifests = UserManifestWatch::open(paths.agents_dir());
+    tokio::spawn(engine.with_registry(manifests.registry()).run());
     let socket_error = |source| DaemonError::Io { what: "listen on", path: paths.socket.clone(), source };
     let bound = serve::bind(&paths.socket).map_err(socket_error)?;
     let discovery = Discovery::start(config, paths.hook_dir(), handle.clone(), lookout, clock, &fleet, manifests)
@@ -128,24 +128,25 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let stored = store.reader().and_then(|reader| {
         stored_targets::all(&reader).map_err(|error| StoreError::Write(format!("targets cannot be read: {error}")))
     })?;
-    let means = Means {
+    let means = TargetOptions {
         program: discovery.config().ssh.program.clone(),
         control_dir: paths.control_dir(),
         discovery: discovery.clone(),
     };
-    let targets = Targets::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
+    let targets =
+        TargetManager::start(means, stored, &fleet, handle.clone(), store.clone(), shared.clone(), clock).await;
     let actions =
         Actions::new(handle.clone(), discovery.clone(), targets.clone(), store.clone(), clock, paths.tasks_dir());
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock, &paths, known_tasks);
     let port = match listen {
-        Some(address) => Some(Port::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
+        Some(address) => Some(WebPort::open(address, &paths.state_dir, &hosts).await.map_err(system("open the port"))?),
         None => None,
     };
     let (stopping, is_stopping) = watch::channel(false);
     let bridge =
         Bridge::start(shared.clone(), handle.clone(), actions.clone(), store.clone(), clock, is_stopping.clone());
-    let context = Context {
-        shared,
+    let context = ServeContext {
+        event_log: shared,
         engine: handle.clone(),
         store,
         store_error,
@@ -154,7 +155,7 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
         actions,
         tasks,
         bridge,
-        door: port.as_ref().map(Port::door),
+        web_auth: port.as_ref().map(WebPort::auth),
         socket: paths.socket.clone(),
         started_at: Timestamp::now(),
         stopping: is_stopping,
@@ -163,28 +164,28 @@ async fn live(options: RunOptions, on_ready: impl FnOnce()) -> Result<(), Daemon
     let server = tokio::spawn(serve::serve(bound, context));
     tokio::spawn(Spool::new(paths.spool_dir(), handle.clone(), discovery.clone()).run());
     tracing::info!(version = agtmux_api::VERSION, socket = %paths.socket.display(), "ready");
-    tell_service_manager(sd_notify::NotifyState::Ready);
+    notify_service_manager(sd_notify::NotifyState::Ready);
     on_ready();
     stop.await;
     tracing::info!("stopping");
-    tell_service_manager(sd_notify::NotifyState::Stopping);
+    notify_service_manager(sd_notify::NotifyState::Stopping);
     let _ = stopping.send(true);
     let farewell = async {
-        targets.retire().await;
-        discovery.retire().await;
-        handle.settle().await;
+        targets.shut_down().await;
+        discovery.stop().await;
+        handle.flush().await;
         let _ = server.await;
         if let Some(web) = web {
             let _ = web.await;
         }
     };
-    if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_TIMEOUT, farewell).await.is_err() {
         tracing::warn!("stopped before everyone had left; the next start tidies up");
     }
     Ok(())
 }
 
-fn tell_service_manager(state: sd_notify::NotifyState<'_>) {
+fn notify_service_manager(state: sd_notify::NotifyState<'_>) {
     // Does nothing unless a service manager started us.
     let _ = sd_notify::notify(&[state]);
 }

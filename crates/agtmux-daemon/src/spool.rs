@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agtmux_api::paths::private_dir;
-use agtmux_api::wire::EventIn;
-use agtmux_tmux::platform::{self, Options, Platform, Token};
+use agtmux_api::wire::EventSubmission;
+use agtmux_tmux::platform::{self, Platform, PlatformOptions, WatchToken};
 use tokio::time::timeout;
 
-use crate::engine::{EngineHandle, Incoming};
+use crate::engine::{EngineHandle, IncomingEvent};
 use crate::observe::Discovery;
 use crate::serve;
 
 /// What the API takes, too.
-const LARGEST: u64 = 1 << 20;
+const MAX_EVENT_BYTES: u64 = 1 << 20;
 /// How many unreadable files are kept to be looked at.
-const MOST_BAD: usize = 100;
+const MAX_BAD_FILES: usize = 100;
 /// When the disk refuses, or a file cannot be read now.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 
-const WATCH: Token = Token(1);
+const WATCH_TOKEN: WatchToken = WatchToken(1);
 
 pub(crate) struct Spool {
     dir: PathBuf,
@@ -30,12 +30,12 @@ pub(crate) struct Spool {
     discovery: Discovery,
 }
 
-enum Fate {
+enum SpoolOutcome {
     /// Stored, or refused for good.
     Done,
     Unreadable(String),
     /// It stays where it is.
-    Later,
+    RetryLater,
 }
 
 impl Spool {
@@ -45,11 +45,11 @@ impl Spool {
 
     /// Runs until the daemon stops.
     pub(crate) async fn run(self) {
-        match platform::open(Options { pty_events: false, force_portable: false }) {
+        match platform::open(PlatformOptions { pty_events: false, force_portable: false }) {
             Ok(platform) => self.follow(platform).await,
             Err(error) => {
                 tracing::warn!(%error, "the spool cannot be watched; what is in it now is read once");
-                self.take_all().await;
+                self.deliver_all().await;
             }
         }
     }
@@ -64,10 +64,10 @@ impl Spool {
             {
                 tracing::warn!(%error, "the spool cannot be watched; it is looked into now and then");
             }
-            let signal = if self.take_all().await && watched.is_ok() {
+            let signal = if self.deliver_all().await && watched.is_ok() {
                 platform.signals.recv().await
             } else {
-                match timeout(TRY_AGAIN, platform.signals.recv()).await {
+                match timeout(RETRY_INTERVAL, platform.signals.recv()).await {
                     Ok(signal) => signal,
                     Err(_) => continue,
                 }
@@ -81,60 +81,60 @@ impl Spool {
     /// A directory that is gone is made again, and one that was replaced is watched anew.
     fn watch(&self, platform: &Platform) -> io::Result<()> {
         private_dir(&self.dir, "AGTMUX_STATE_DIR").map_err(io::Error::other)?;
-        platform.watcher.watch_dir(WATCH, &self.dir)
+        platform.watcher.watch_dir(WATCH_TOKEN, &self.dir)
     }
 
     /// The oldest first, one after the other. False when something had to be left for later.
-    async fn take_all(&self) -> bool {
+    async fn deliver_all(&self) -> bool {
         let mut all = true;
-        for path in waiting(&self.dir) {
-            match self.take(&path).await {
-                Fate::Done => remove(&path),
-                Fate::Unreadable(why) => {
+        for path in pending_files(&self.dir) {
+            match self.deliver(&path).await {
+                SpoolOutcome::Done => remove(&path),
+                SpoolOutcome::Unreadable(why) => {
                     tracing::warn!(file = %path.display(), why, "an event in the spool cannot be read; it is put aside");
-                    put_aside(&self.dir, &path);
+                    move_to_bad(&self.dir, &path);
                 }
-                Fate::Later => all = false,
+                SpoolOutcome::RetryLater => all = false,
             }
         }
         all
     }
 
-    async fn take(&self, path: &Path) -> Fate {
+    async fn deliver(&self, path: &Path) -> SpoolOutcome {
         let bytes = match read(path) {
             Ok(bytes) => bytes,
             // Dropped by a hook that needed the room.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Fate::Done,
-            Err(error) => return Fate::Unreadable(error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return SpoolOutcome::Done,
+            Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
-        let event: EventIn = match serde_json::from_slice(&bytes) {
+        let event: EventSubmission = match serde_json::from_slice(&bytes) {
             Ok(event) => event,
-            Err(error) => return Fate::Unreadable(error.to_string()),
+            Err(error) => return SpoolOutcome::Unreadable(error.to_string()),
         };
         if let Some(socket) = event.socket {
             // As if the hook had come in person: its server is watched from now on.
-            self.discovery.caller(Some(format!("{socket},0,0")), None).await;
+            self.discovery.add_caller_sockets(Some(format!("{socket},0,0")), None).await;
         }
         let outcome = match serve::read_event(bytes.into()).await {
             Ok(incoming) => {
-                let incoming = serve::located(incoming, &self.discovery).await;
-                self.engine.event(Incoming { was_kept: true, ..incoming }).await.map(drop)
+                let incoming = serve::with_ancestors(incoming, &self.discovery).await;
+                self.engine.ingest_event(IncomingEvent { was_spooled: true, ..incoming }).await.map(drop)
             }
             Err(error) => Err(error),
         };
         match outcome {
-            Ok(()) => Fate::Done,
-            Err(error) if serve::may_pass(error.code) => Fate::Later,
+            Ok(()) => SpoolOutcome::Done,
+            Err(error) if serve::is_retryable(error.code) => SpoolOutcome::RetryLater,
             Err(error) => {
                 tracing::debug!(file = %path.display(), %error, "an event from the spool was refused");
-                Fate::Done
+                SpoolOutcome::Done
             }
         }
     }
 }
 
 /// The names begin with the time. Drafts and the folder of bad ones are left out.
-fn waiting(dir: &Path) -> Vec<PathBuf> {
+fn pending_files(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     let is_event = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_event).collect();
@@ -147,7 +147,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !meta.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
     }
-    if meta.len() > LARGEST {
+    if meta.len() > MAX_EVENT_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it has more than 1 MiB"));
     }
     fs::read(path)
@@ -162,11 +162,11 @@ fn remove(path: &Path) {
     }
 }
 
-fn put_aside(dir: &Path, path: &Path) {
+fn move_to_bad(dir: &Path, path: &Path) {
     let bad = dir.join("bad");
     let moved = fs::create_dir_all(&bad).and_then(|()| {
-        let mut earlier = waiting(&bad);
-        let surplus = (earlier.len() + 1).saturating_sub(MOST_BAD);
+        let mut earlier = pending_files(&bad);
+        let surplus = (earlier.len() + 1).saturating_sub(MAX_BAD_FILES);
         earlier.drain(..surplus).for_each(|path| remove(&path));
         fs::rename(path, bad.join(path.file_name().unwrap_or_default()))
     });
@@ -183,14 +183,14 @@ mod tests {
     fn bad_ones_are_bounded_and_drafts_are_left_alone() {
         let dir = tempfile::tempdir().expect("a directory");
         fs::write(dir.path().join(".x.tmp"), "draft").expect("written");
-        for n in 0..MOST_BAD + 3 {
+        for n in 0..MAX_BAD_FILES + 3 {
             let path = dir.path().join(format!("{n:04}.json"));
             fs::write(&path, "no event").expect("written");
-            assert_eq!(waiting(dir.path()), std::slice::from_ref(&path));
-            put_aside(dir.path(), &path);
+            assert_eq!(pending_files(dir.path()), std::slice::from_ref(&path));
+            move_to_bad(dir.path(), &path);
         }
-        let bad = waiting(&dir.path().join("bad"));
-        assert_eq!(bad.len(), MOST_BAD);
+        let bad = pending_files(&dir.path().join("bad"));
+        assert_eq!(bad.len(), MAX_BAD_FILES);
         assert!(bad[0].ends_with("0003.json"), "the oldest go first: {}", bad[0].display());
     }
 

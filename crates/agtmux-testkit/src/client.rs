@@ -10,8 +10,8 @@ use std::thread;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::run::Running;
-use crate::tmux::TmuxServer;
+use crate::child::ChildGuard;
+use crate::tmux::TestTmuxServer;
 
 /// What is kept of a client's output.
 const KEPT_OUTPUT: usize = 256 * 1024;
@@ -19,13 +19,13 @@ const KEPT_OUTPUT: usize = 256 * 1024;
 /// `tmux attach` under a pseudo terminal of 80 by 24. Detached when dropped.
 #[derive(Debug)]
 pub struct AttachedClient {
-    client: Running,
+    client: ChildGuard,
     terminal: File,
     output: Arc<Mutex<Vec<u8>>>,
 }
 
 impl AttachedClient {
-    pub(crate) fn start(server: &TmuxServer, session: &str) -> Self {
+    pub(crate) fn start(server: &TestTmuxServer, session: &str) -> Self {
         let (terminal, program_side) = open_terminal();
         let tmux = server.command();
         // setsid gives it the terminal as its controlling one; Command cannot without unsafe code.
@@ -33,7 +33,7 @@ impl AttachedClient {
         command.args(["-c", "tmux"]).args(tmux.get_args());
         command.args(["attach-session", "-t"]).arg(format!("={session}"));
         let share = || Stdio::from(program_side.try_clone().expect("a descriptor can be shared"));
-        let client = Running::start(command.stdin(share()).stdout(share()).stderr(share()));
+        let client = ChildGuard::start(command.stdin(share()).stdout(share()).stderr(share()));
         let output = Arc::new(Mutex::new(Vec::new()));
         drain(terminal.try_clone().expect("a descriptor can be shared"), Arc::clone(&output));
         Self { client, terminal, output }

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Marks every process of a world, and all that descend from it.
-pub(crate) const MARK: &str = "AGTMUX_WORLD";
+pub(crate) const WORLD_VARIABLE: &str = "AGTMUX_WORLD";
 
 /// Passed on: without these, programs are not found or coverage is not measured.
-const KEPT: [&str; 4] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"];
+const INHERITED_VARIABLES: [&str; 4] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"];
 
 #[derive(Debug)]
-pub(crate) struct Environment {
+pub(crate) struct TestEnvironment {
     pub(crate) id: String,
     pub(crate) dir: PathBuf,
     variables: Vec<(&'static str, OsString)>,
 }
 
-impl Environment {
-    pub(crate) fn below(dir: &Path) -> Self {
+impl TestEnvironment {
+    pub(crate) fn create_in(dir: &Path) -> Self {
         let id = dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
         let place = |name: &str| {
             let path = dir.join(name);
@@ -41,11 +41,11 @@ impl Environment {
             ("LANG", "C.UTF-8".into()),
             ("SHELL", "/bin/sh".into()),
             ("TERM", "xterm-256color".into()),
-            (MARK, OsString::from(&id)),
+            (WORLD_VARIABLE, OsString::from(&id)),
         ];
         place(&tmux_directory());
         let bin = place("bin");
-        variables.extend(KEPT.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
+        variables.extend(INHERITED_VARIABLES.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))));
         for (_, path) in variables.iter_mut().filter(|(name, _)| *name == "PATH") {
             // What a test installs comes before what the machine has.
             let rest = std::mem::replace(path, bin.clone());

@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::run::{Running, output_within};
+use crate::child::{ChildGuard, output_within};
 use crate::wait::wait_until;
-use crate::{TmuxServer, World, process};
+use crate::{TestTmuxServer, TestWorld, process};
 
 /// More than an sshd needs to start or to end on a busy machine.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why there can be no hosts here, if so. Tests print it and count as skipped.
-pub fn no_hosts_because() -> Option<String> {
+pub fn hosts_unavailable_reason() -> Option<String> {
     match sshd_program() {
         Some(_) => None,
         None => Some("sshd is not installed: run scripts/ensure-tools sshd".into()),
@@ -32,14 +32,14 @@ fn sshd_program() -> Option<PathBuf> {
 
 /// The hosts that one hub can reach: the key that opens them, and the settings under which its `ssh` finds them.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct TestHosts {
     dir: PathBuf,
-    known: Mutex<String>,
+    ssh_config: Mutex<String>,
 }
 
 /// How a host differs from a plain one, on which there is only tmux and sh.
 #[derive(Debug, Default, Clone)]
-pub struct HostOptions {
+pub struct TestHostOptions {
     /// The agtmux that is installed there.
     pub agtmux: Option<PathBuf>,
     /// The login shell, where it is not that of whoever runs the tests.
@@ -47,23 +47,23 @@ pub struct HostOptions {
     /// Where its sshd listens, `127.0.0.1` if nothing is said. For hosts behind a link that can be cut.
     pub address: Option<String>,
     /// Put before the command that starts sshd, such as `ip netns exec NAME`.
-    pub within: Vec<String>,
+    pub command_prefix: Vec<String>,
 }
 
-impl Hosts {
+impl TestHosts {
     /// For the hub that lives in this world: its `ssh` finds the hosts from now on, and nothing else of whoever runs the
     /// tests.
-    pub fn of(hub: &World) -> Self {
+    pub fn for_hub(hub: &TestWorld) -> Self {
         let dir = hub.dir().join("ssh");
         fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
-        let hosts = Self { dir, known: Mutex::new(String::new()) };
+        let hosts = Self { dir, ssh_config: Mutex::new(String::new()) };
         keygen(hub, &hosts.dir.join("key"));
         fs::write(hosts.config(), "").expect("written");
         // ssh looks for its settings in the home of the password file, wherever HOME is.
         let real = ["/usr/bin/ssh", "/usr/local/bin/ssh"].into_iter().find(|path| Path::new(path).exists());
         let real = real.expect("ssh is installed");
         let script = format!("#!/bin/sh\nexec {real} -F {} \"$@\"\n", hosts.config().display());
-        hub.install("ssh", &script);
+        hub.install_script("ssh", &script);
         hosts
     }
 
@@ -74,25 +74,25 @@ impl Hosts {
 
     /// A host under this alias, with tmux and sh only.
     #[track_caller]
-    pub fn bare(&self, alias: &str) -> Host {
-        self.start(alias, HostOptions::default())
+    pub fn agentless(&self, alias: &str) -> TestHost {
+        self.start(alias, TestHostOptions::default())
     }
 
     /// A host under this alias on which agtmux is installed.
     #[track_caller]
-    pub fn with_agtmux(&self, alias: &str, agtmux: impl Into<PathBuf>) -> Host {
-        self.start(alias, HostOptions { agtmux: Some(agtmux.into()), ..HostOptions::default() })
+    pub fn with_agtmux(&self, alias: &str, agtmux: impl Into<PathBuf>) -> TestHost {
+        self.start(alias, TestHostOptions { agtmux: Some(agtmux.into()), ..TestHostOptions::default() })
     }
 
     #[track_caller]
-    pub fn start(&self, alias: &str, options: HostOptions) -> Host {
+    pub fn start(&self, alias: &str, options: TestHostOptions) -> TestHost {
         let world = match &options.agtmux {
             Some(agtmux) => {
-                let world = World::with_agtmux(agtmux);
+                let world = TestWorld::with_agtmux(agtmux);
                 std::os::unix::fs::symlink(agtmux, world.bin().join("agtmux")).expect("linked");
                 world
             }
-            None => World::new(),
+            None => TestWorld::new(),
         };
         let address = options.address.clone().unwrap_or_else(|| "127.0.0.1".into());
         let port = free_port();
@@ -102,36 +102,43 @@ impl Hosts {
         fs::copy(self.dir.join("key.pub"), dir.join("authorized_keys")).expect("copied");
         let settings = sshd_settings(&world, &dir, &address, port, options.shell.as_deref());
         fs::write(dir.join("sshd_config"), settings).expect("written");
-        let host = Host { alias: alias.into(), address, port, within: options.within, sshd: Mutex::new(None), world };
-        self.make_known(&host);
-        host.up();
+        let host = TestHost {
+            alias: alias.into(),
+            address,
+            port,
+            command_prefix: options.command_prefix,
+            sshd: Mutex::new(None),
+            world,
+        };
+        self.register(&host);
+        host.start_sshd();
         host
     }
 
     /// Another alias for the same host.
-    pub fn alias(&self, host: &Host, alias: &str) {
-        self.add(alias, &host.address, host.port);
+    pub fn alias(&self, host: &TestHost, alias: &str) {
+        self.add_alias(alias, &host.address, host.port);
     }
 
     /// Lets this hub in as well, under an alias of its own.
-    pub fn share(&self, owner: &Self, host: &Host, alias: &str) {
+    pub fn grant_access(&self, owner: &Self, host: &TestHost, alias: &str) {
         for file in ["key", "key.pub", "known_hosts"] {
             fs::copy(owner.dir.join(file), self.dir.join(file)).expect("copied");
         }
         self.alias(host, alias);
     }
 
-    fn make_known(&self, host: &Host) {
+    fn register(&self, host: &TestHost) {
         let public = fs::read_to_string(host.dir().join("host_key.pub")).expect("a key was made");
         let file = self.dir.join("known_hosts");
         let mut known = fs::read_to_string(&file).unwrap_or_default();
         let _ = writeln!(known, "[{}]:{} {}", host.address, host.port, public.trim());
         fs::write(file, known).expect("written");
-        self.add(&host.alias, &host.address, host.port);
+        self.add_alias(&host.alias, &host.address, host.port);
     }
 
-    fn add(&self, alias: &str, address: &str, port: u16) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    fn add_alias(&self, alias: &str, address: &str, port: u16) {
+        let mut known = self.ssh_config.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = self.dir.display();
         let _ = writeln!(
             known,
@@ -146,16 +153,16 @@ impl Hosts {
 
 /// A host of its own. When it is dropped its sshd ends, and then its world.
 #[derive(Debug)]
-pub struct Host {
+pub struct TestHost {
     alias: String,
     address: String,
     port: u16,
-    within: Vec<String>,
-    sshd: Mutex<Option<Running>>,
-    world: World,
+    command_prefix: Vec<String>,
+    sshd: Mutex<Option<ChildGuard>>,
+    world: TestWorld,
 }
 
-impl Host {
+impl TestHost {
     /// What the hub's `ssh` calls it.
     pub fn alias(&self) -> &str {
         &self.alias
@@ -166,11 +173,11 @@ impl Host {
     }
 
     /// What is there: files, tmux servers, processes.
-    pub fn world(&self) -> &World {
+    pub fn world(&self) -> &TestWorld {
         &self.world
     }
 
-    pub fn tmux(&self, name: &str) -> TmuxServer {
+    pub fn tmux(&self, name: &str) -> TestTmuxServer {
         self.world.tmux(name)
     }
 
@@ -185,10 +192,10 @@ impl Host {
 
     /// Starts its sshd, also after it was killed.
     #[track_caller]
-    pub fn up(&self) {
+    pub fn start_sshd(&self) {
         let dir = self.dir();
         let sshd = sshd_program().expect("sshd is installed");
-        let mut words = self.within.clone();
+        let mut words = self.command_prefix.clone();
         words.push(sshd.display().to_string());
         let mut command = self.world.command(&words[0]);
         command.args(&words[1..]).arg("-D").arg("-f").arg(dir.join("sshd_config")).arg("-E").arg(dir.join("log"));
@@ -198,13 +205,13 @@ impl Host {
             let _ = fs::DirBuilder::new().mode(0o755).create("/run/sshd");
         }
         let _ = fs::remove_file(dir.join("log"));
-        let running = Running::start(&mut command);
+        let running = ChildGuard::start(&mut command);
         *self.sshd.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
-        wait_until("sshd to listen", ANSWER, || self.log().contains("Server listening"));
+        wait_until("sshd to listen", ANSWER_TIMEOUT, || self.log().contains("Server listening"));
     }
 
     /// Ends its sshd and every connection to it, as a crash would.
-    pub fn kill(&self) {
+    pub fn kill_sshd(&self) {
         let pids = self.sshd_pids();
         let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         let _ = running.kill();
@@ -212,7 +219,7 @@ impl Host {
             process::signal(*pid, Signal::KILL);
         }
         drop(running);
-        wait_until("every sshd's end", ANSWER, || !pids.iter().any(|pid| process::is_alive(*pid)));
+        wait_until("every sshd's end", ANSWER_TIMEOUT, || !pids.iter().any(|pid| process::is_alive(*pid)));
     }
 
     /// Stops every sshd of it where it stands: connections stay open and nobody answers.
@@ -221,7 +228,7 @@ impl Host {
         for pid in &pids {
             process::signal(*pid, Signal::STOP);
         }
-        wait_until("every sshd to stop", ANSWER, || pids.iter().all(|pid| process::is_stopped(*pid)));
+        wait_until("every sshd to stop", ANSWER_TIMEOUT, || pids.iter().all(|pid| process::is_stopped(*pid)));
     }
 
     pub fn thaw(&self) {
@@ -244,22 +251,23 @@ impl Host {
 
     /// What a command prints there, run by ssh as a person would.
     #[track_caller]
-    pub fn run(&self, hub: &World, command: &str) -> String {
+    pub fn run(&self, hub: &TestWorld, command: &str) -> String {
         let mut ssh = hub.command(hub.bin().join("ssh"));
-        let output = output_within(ssh.args(["-T", "--", &self.alias, command]), ANSWER).expect("an answer in time");
+        let output =
+            output_within(ssh.args(["-T", "--", &self.alias, command]), ANSWER_TIMEOUT).expect("an answer in time");
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
 
-impl Drop for Host {
+impl Drop for TestHost {
     fn drop(&mut self) {
         self.thaw();
-        self.kill();
+        self.kill_sshd();
     }
 }
 
-fn sshd_settings(world: &World, dir: &Path, address: &str, port: u16, shell: Option<&Path>) -> String {
+fn sshd_settings(world: &TestWorld, dir: &Path, address: &str, port: u16, shell: Option<&Path>) -> String {
     let place = dir.display();
     let mut settings = format!(
         "Port {port}\nListenAddress {address}\nHostKey {place}/host_key\nAuthorizedKeysFile {place}/authorized_keys\n\
@@ -280,10 +288,10 @@ fn sshd_settings(world: &World, dir: &Path, address: &str, port: u16, shell: Opt
     settings
 }
 
-fn keygen(world: &World, file: &Path) {
+fn keygen(world: &TestWorld, file: &Path) {
     let mut command = world.command("ssh-keygen");
     command.args(["-q", "-t", "ed25519", "-N", "", "-C", "agtmux-test", "-f"]).arg(file);
-    let made = output_within(&mut command, ANSWER).is_some_and(|output| output.status.success());
+    let made = output_within(&mut command, ANSWER_TIMEOUT).is_some_and(|output| output.status.success());
     assert!(made, "ssh-keygen makes a key");
     fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("set");
 }

@@ -3,24 +3,24 @@
 //! A [`World`] is a place of its own: files, environment, tmux servers, daemon. When it is dropped it takes everything
 //! down and fails the test if a process is left over.
 
-mod busy;
+mod busy_cores;
+mod child;
 mod client;
 mod environment;
 mod host;
-mod link;
 pub mod model;
+mod network_link;
 pub mod process;
-mod run;
 mod tmux;
 mod wait;
 mod world;
 
-pub use busy::BusyCores;
+pub use busy_cores::BusyCores;
+pub use child::ChildGuard;
 pub use client::AttachedClient;
-pub use host::{Host, HostOptions, Hosts, no_hosts_because};
-pub use link::Link;
+pub use host::{TestHost, TestHostOptions, TestHosts, hosts_unavailable_reason};
+pub use network_link::NetworkLink;
 pub use process::Footprint;
-pub use run::Running;
-pub use tmux::{Pane, TmuxServer};
-pub use wait::{Outcome, wait_for, wait_until};
-pub use world::World;
+pub use tmux::{TestPane, TestTmuxServer};
+pub use wait::{WaitResult, wait_for, wait_until};
+pub use world::TestWorld;

@@ -15,11 +15,11 @@ pub fn all() -> Vec<u32> {
 
 /// Whether it lives. A zombie does not.
 pub fn is_alive(pid: u32) -> bool {
-    Stat::read(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    ProcStat::read(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
 }
 
 pub fn is_stopped(pid: u32) -> bool {
-    Stat::read(pid).is_some_and(|stat| stat.state == 'T')
+    ProcStat::read(pid).is_some_and(|stat| stat.state == 'T')
 }
 
 /// What its open descriptors lead to, sorted. Empty when it is gone.
@@ -31,12 +31,12 @@ pub fn open_fds(pid: u32) -> Vec<PathBuf> {
 }
 
 pub fn parent(pid: u32) -> Option<u32> {
-    Stat::read(pid).map(|stat| stat.parent)
+    ProcStat::read(pid).map(|stat| stat.parent)
 }
 
 /// Its living children.
 pub fn children(pid: u32) -> Vec<u32> {
-    let child_of = |candidate: &u32| Stat::read(*candidate).is_some_and(|s| s.parent == pid && s.state != 'Z');
+    let child_of = |candidate: &u32| ProcStat::read(*candidate).is_some_and(|s| s.parent == pid && s.state != 'Z');
     all().into_iter().filter(child_of).collect()
 }
 
@@ -44,7 +44,7 @@ pub fn children(pid: u32) -> Vec<u32> {
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut by_parent: HashMap<u32, Vec<u32>> = HashMap::new();
     for candidate in all() {
-        if let Some(stat) = Stat::read(candidate).filter(|stat| stat.state != 'Z') {
+        if let Some(stat) = ProcStat::read(candidate).filter(|stat| stat.state != 'Z') {
             by_parent.entry(stat.parent).or_default().push(candidate);
         }
     }
@@ -60,12 +60,12 @@ pub fn descendants(pid: u32) -> Vec<u32> {
 
 /// CPU time used so far, by itself.
 pub fn cpu_time(pid: u32) -> Option<Duration> {
-    Stat::read(pid).map(|stat| ticks(stat.own_ticks))
+    ProcStat::read(pid).map(|stat| ticks(stat.own_ticks))
 }
 
 /// CPU time used so far by itself and by those of its children that have ended and been waited for.
 pub fn cpu_time_with_children(pid: u32) -> Option<Duration> {
-    Stat::read(pid).map(|stat| ticks(stat.own_ticks + stat.children_ticks))
+    ProcStat::read(pid).map(|stat| ticks(stat.own_ticks + stat.children_ticks))
 }
 
 /// Memory it holds now, in bytes.
@@ -134,7 +134,7 @@ impl Footprint {
 
     /// Fails the test if there are more descriptors or children now.
     #[track_caller]
-    pub fn assert_not_outgrown_by(&self, later: &Self) {
+    pub fn assert_no_leak(&self, later: &Self) {
         let children: Vec<String> = later.children.iter().map(|pid| describe(*pid)).collect();
         let fds_grew = later.fds.len() > self.fds.len();
         assert!(!fds_grew, "descriptors leaked\nbefore: {:#?}\nafter: {:#?}", self.fds, later.fds);
@@ -142,14 +142,14 @@ impl Footprint {
     }
 }
 
-struct Stat {
+struct ProcStat {
     state: char,
     parent: u32,
     own_ticks: u64,
     children_ticks: u64,
 }
 
-impl Stat {
+impl ProcStat {
     fn read(pid: u32) -> Option<Self> {
         let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may hold anything, also parentheses and blanks.
@@ -169,7 +169,7 @@ impl Stat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BusyCores, Running, wait_until};
+    use crate::{BusyCores, ChildGuard, wait_until};
     use std::fs::File;
     use std::process::{Command, id};
 
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn children_come_and_go() {
         let before = started_since_boot();
-        let child = Running::start(Command::new("sh").args(["-c", "sleep 1000 & wait"]));
+        let child = ChildGuard::start(Command::new("sh").args(["-c", "sleep 1000 & wait"]));
         wait_until("the grandchild", SOON, || children(child.id()).len() == 1);
         assert!(descendants(id()).contains(&children(child.id())[0]));
         assert!(children(id()).contains(&child.id()));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_stopped_process_is_seen() {
-        let child = Running::start(Command::new("sleep").arg("1000"));
+        let child = ChildGuard::start(Command::new("sleep").arg("1000"));
         assert!(signal(child.id(), Signal::STOP));
         wait_until("the stop", SOON, || is_stopped(child.id()));
     }
@@ -217,8 +217,8 @@ mod tests {
     fn leaks_are_named() {
         let small = Footprint { fds: vec!["/a".into()], children: vec![], resident_memory: 1 };
         let grown = Footprint { fds: vec!["/a".into(), "/leaked".into()], ..small.clone() };
-        grown.assert_not_outgrown_by(&small);
-        let error = std::panic::catch_unwind(|| small.assert_not_outgrown_by(&grown)).expect_err("grew");
+        grown.assert_no_leak(&small);
+        let error = std::panic::catch_unwind(|| small.assert_no_leak(&grown)).expect_err("grew");
         assert!(error.downcast_ref::<String>().is_some_and(|message| message.contains("/leaked")));
         assert!(Footprint::of(id()).is_some_and(|own| !own.fds.is_empty()));
         assert_eq!(Footprint::of(u32::MAX), None);

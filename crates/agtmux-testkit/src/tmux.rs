@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::child::output_within;
 use crate::client::AttachedClient;
-use crate::environment::Environment;
+use crate::environment::TestEnvironment;
 use crate::process;
-use crate::run::output_within;
 use crate::wait::{wait_for, wait_until};
 
 /// More than any server needs that is not stopped or broken.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server of one world, with no configuration but its own. It starts with its first session.
 #[derive(Debug, Clone)]
-pub struct TmuxServer {
-    environment: Arc<Environment>,
+pub struct TestTmuxServer {
+    environment: Arc<TestEnvironment>,
     name: String,
     socket: PathBuf,
 }
 
 /// One row of `list-panes -a`. A pane of a linked window has several.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pane {
+pub struct TestPane {
     pub pane_id: String,
     pub window_id: String,
     pub session_id: String,
@@ -58,8 +58,8 @@ const PANE_FIELDS: [&str; 13] = [
     "pane_current_command",
 ];
 
-impl TmuxServer {
-    pub(crate) fn new(environment: Arc<Environment>, name: &str) -> Self {
+impl TestTmuxServer {
+    pub(crate) fn new(environment: Arc<TestEnvironment>, name: &str) -> Self {
         let socket = environment.sockets().join(name);
         Self { environment, name: name.into(), socket }
     }
@@ -99,7 +99,7 @@ impl TmuxServer {
 
     /// The answer to the last byte.
     pub fn try_run_bytes(&self, args: &[&str]) -> Result<Vec<u8>, String> {
-        let output = output_within(self.command().args(args), ANSWER).ok_or("no answer")?;
+        let output = output_within(self.command().args(args), ANSWER_TIMEOUT).ok_or("no answer")?;
         if output.status.success() {
             return Ok(output.stdout);
         }
@@ -120,14 +120,14 @@ impl TmuxServer {
     pub fn stop(&self) -> u32 {
         let pid = self.pid();
         assert!(process::signal(pid, Signal::STOP), "server {} is gone", self.name);
-        wait_until("the server to stop", ANSWER, || process::is_stopped(pid));
+        wait_until("the server to stop", ANSWER_TIMEOUT, || process::is_stopped(pid));
         pid
     }
 
     #[track_caller]
     pub fn cont(&self, pid: u32) {
         assert!(process::signal(pid, Signal::CONT), "server {} is gone", self.name);
-        wait_until("the server to go on", ANSWER, || !process::is_stopped(pid));
+        wait_until("the server to go on", ANSWER_TIMEOUT, || !process::is_stopped(pid));
     }
 
     /// Returns when it is gone.
@@ -135,7 +135,7 @@ impl TmuxServer {
     pub fn kill_server(&self) {
         let pid = self.pid();
         self.run(&["kill-server"]);
-        wait_until("the server's end", ANSWER, || !process::is_alive(pid));
+        wait_until("the server's end", ANSWER_TIMEOUT, || !process::is_alive(pid));
     }
 
     /// A detached session of 80 by 24 with this command, or a shell if it is empty. Gives its pane's id.
@@ -148,8 +148,8 @@ impl TmuxServer {
 
     /// All panes, in tmux's order.
     #[track_caller]
-    pub fn panes(&self) -> Vec<Pane> {
-        self.rows(&["list-panes", "-a"], &PANE_FIELDS).into_iter().map(Pane::from_row).collect()
+    pub fn panes(&self) -> Vec<TestPane> {
+        self.rows(&["list-panes", "-a"], &PANE_FIELDS).into_iter().map(TestPane::from_row).collect()
     }
 
     /// The values of these formats, one row for each thing that a list command lists. Whatever they hold, no value can
@@ -158,7 +158,7 @@ impl TmuxServer {
     pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
         let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();
         // A program that becomes another one between a length and its value makes the row unreadable.
-        wait_for("rows that can be read", ANSWER, || {
+        wait_for("rows that can be read", ANSWER_TIMEOUT, || {
             let answer = match self.try_run_bytes(&[list, &["-F", &framed]].concat()) {
                 Ok(answer) => answer,
                 Err(error) => panic!("tmux {list:?} on server {}: {error}", self.name),
@@ -171,7 +171,7 @@ impl TmuxServer {
     #[track_caller]
     pub fn attach(&self, session: &str) -> AttachedClient {
         let client = AttachedClient::start(self, session);
-        wait_until("the client to be attached", ANSWER, || self.client_pids().contains(&client.pid()));
+        wait_until("the client to be attached", ANSWER_TIMEOUT, || self.client_pids().contains(&client.pid()));
         client
     }
 
@@ -182,7 +182,7 @@ impl TmuxServer {
     }
 }
 
-impl Pane {
+impl TestPane {
     fn from_row(row: Vec<Vec<u8>>) -> Self {
         let texts: Vec<String> = row.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect();
         let number = |index: usize| texts[index].parse().unwrap_or_default();

@@ -5,21 +5,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(25);
+const MAX_PAUSE: Duration = Duration::from_millis(25);
 
 /// What a look at the world can say: done, or not yet and what was seen instead.
-pub trait Outcome<T> {
-    fn settle(self) -> Result<T, String>;
+pub trait WaitResult<T> {
+    fn into_result(self) -> Result<T, String>;
 }
 
-impl<T> Outcome<T> for Option<T> {
-    fn settle(self) -> Result<T, String> {
+impl<T> WaitResult<T> for Option<T> {
+    fn into_result(self) -> Result<T, String> {
         self.ok_or_else(|| "nothing".into())
     }
 }
 
-impl<T, S: Debug> Outcome<T> for Result<T, S> {
-    fn settle(self) -> Result<T, String> {
+impl<T, S: Debug> WaitResult<T> for Result<T, S> {
+    fn into_result(self) -> Result<T, String> {
         self.map_err(|seen| format!("{seen:?}"))
     }
 }
@@ -27,19 +27,19 @@ impl<T, S: Debug> Outcome<T> for Result<T, S> {
 /// Looks again and again until there is something, and fails the test with the name of what it waited for and what
 /// it saw last. A look returns an `Option`, or a `Result` whose error is what was seen instead.
 #[track_caller]
-pub fn wait_for<T, O: Outcome<T>>(what: &str, deadline: Duration, mut look: impl FnMut() -> O) -> T {
+pub fn wait_for<T, O: WaitResult<T>>(what: &str, deadline: Duration, mut look: impl FnMut() -> O) -> T {
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
         // Read before the look: the last look must begin after the deadline, or a slow machine gets only one.
         let late = start.elapsed() >= deadline;
-        let seen = match look().settle() {
+        let seen = match look().into_result() {
             Ok(value) => return value,
             Err(seen) => seen,
         };
         assert!(!late, "waited {deadline:?} for {what}; last seen: {seen}");
         thread::sleep(pause);
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 

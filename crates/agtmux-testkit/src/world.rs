@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tempfile::TempDir;
 
-use crate::environment::{Environment, MARK};
+use crate::child::output_within;
+use crate::environment::{TestEnvironment, WORLD_VARIABLE};
 use crate::process;
-use crate::run::output_within;
-use crate::tmux::TmuxServer;
+use crate::tmux::TestTmuxServer;
 
 /// How long a daemon, a server and their children get to end when they are told to.
-const FAREWELL: Duration = Duration::from_secs(10);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How `agtmux replay` ends when it finds a difference.
 const REPLAY_DIFFERS: i32 = 1;
@@ -28,19 +28,24 @@ const REPLAY_DIFFERS: i32 = 1;
 /// When it is dropped, the daemon is told to end, the tmux servers are killed, and any process of this world that is
 /// still there fails the test. So does a database whose log no longer gives the states that it holds. Declare it first: what is declared later is dropped earlier.
 #[derive(Debug)]
-pub struct World {
-    environment: Arc<Environment>,
+pub struct TestWorld {
+    environment: Arc<TestEnvironment>,
     agtmux: Option<PathBuf>,
-    farewell: Duration,
+    shutdown_timeout: Duration,
     _dir: TempDir,
 }
 
-impl World {
+impl TestWorld {
     #[expect(clippy::new_without_default, reason = "making one touches the disk")]
     pub fn new() -> Self {
         // A socket's path has about a hundred bytes, and the usual temporary directory may use them up.
         let dir = tempfile::Builder::new().prefix("agt-").tempdir_in("/tmp").expect("/tmp is writable");
-        Self { environment: Arc::new(Environment::below(dir.path())), agtmux: None, farewell: FAREWELL, _dir: dir }
+        Self {
+            environment: Arc::new(TestEnvironment::create_in(dir.path())),
+            agtmux: None,
+            shutdown_timeout: SHUTDOWN_TIMEOUT,
+            _dir: dir,
+        }
     }
 
     /// With the binary under test: `World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))`.
@@ -51,8 +56,8 @@ impl World {
     }
 
     /// Shortens the time that processes get to end before they count as left behind.
-    pub fn set_farewell(&mut self, farewell: Duration) {
-        self.farewell = farewell;
+    pub fn set_shutdown_timeout(&mut self, farewell: Duration) {
+        self.shutdown_timeout = farewell;
     }
 
     /// A command in this world's environment, and in no other.
@@ -66,8 +71,8 @@ impl World {
     }
 
     /// A tmux server under this name. It starts with its first session.
-    pub fn tmux(&self, name: &str) -> TmuxServer {
-        TmuxServer::new(Arc::clone(&self.environment), name)
+    pub fn tmux(&self, name: &str) -> TestTmuxServer {
+        TestTmuxServer::new(Arc::clone(&self.environment), name)
     }
 
     /// The value that `AGTMUX_WORLD` has in every process of this world.
@@ -102,7 +107,7 @@ impl World {
 
     /// Puts a script under this name on the PATH of this world.
     #[track_caller]
-    pub fn install(&self, name: &str, script: &str) {
+    pub fn install_script(&self, name: &str, script: &str) {
         let (source, file) = (self.dir().join("tmp").join(name), self.bin().join(name));
         fs::write(&source, script).expect("written");
         fs::set_permissions(&source, fs::Permissions::from_mode(0o755)).expect("set");
@@ -124,12 +129,12 @@ impl World {
 
     /// A shell command that looks like the program of this name in the process table and reads its input until it
     /// ends.
-    pub fn stand_in(&self, name: &str) -> String {
-        format!("exec {} -c 'while read -r line; do :; done'", self.shell_named(name).display())
+    pub fn fake_agent_command(&self, name: &str) -> String {
+        format!("exec {} -c 'while read -r line; do :; done'", self.shell_copy(name).display())
     }
 
     /// A shell under another name.
-    pub fn shell_named(&self, name: &str) -> PathBuf {
+    pub fn shell_copy(&self, name: &str) -> PathBuf {
         let program = self.home().join(name);
         // One that runs already cannot be written to.
         if program.exists() {
@@ -144,7 +149,7 @@ impl World {
 
     /// Every living process of this world.
     pub fn processes(&self) -> Vec<u32> {
-        let ours = |pid: &u32| process::has_variable(*pid, MARK, self.id()) && process::is_alive(*pid);
+        let ours = |pid: &u32| process::has_variable(*pid, WORLD_VARIABLE, self.id()) && process::is_alive(*pid);
         process::all().into_iter().filter(ours).collect()
     }
 
@@ -160,7 +165,7 @@ impl World {
         for pid in self.daemons() {
             self.signal(pid, Signal::TERM);
         }
-        vanish(self.farewell, || self.daemons());
+        wait_until_empty(self.shutdown_timeout, || self.daemons());
     }
 
     fn kill_tmux_servers(&self) {
@@ -168,19 +173,19 @@ impl World {
         for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket())) {
             let mut kill = self.command("tmux");
             kill.arg("-S").arg(entry.path()).arg("kill-server");
-            output_within(&mut kill, self.farewell);
+            output_within(&mut kill, self.shutdown_timeout);
         }
     }
 
     /// Whatever a test did, its log must give the states that were shown. A database that the test damaged cannot be
     /// replayed, and says so with another code.
-    fn replay(&self) {
+    fn assert_replay_matches(&self) {
         let (Some(agtmux), database) = (&self.agtmux, self.state_dir().join("state.db")) else { return };
         if !database.exists() {
             return;
         }
         let mut replay = self.command(agtmux);
-        let done = output_within(replay.arg("replay").arg("--db").arg(&database), self.farewell);
+        let done = output_within(replay.arg("replay").arg("--db").arg(&database), self.shutdown_timeout);
         let differs = done.filter(|output| output.status.code() == Some(REPLAY_DIFFERS));
         if let Some(output) = differs {
             panic!("the log gives other states than were shown: {}", String::from_utf8_lossy(&output.stderr));
@@ -190,21 +195,21 @@ impl World {
     /// Never hits a stranger that got the number of a process of ours.
     fn signal(&self, pid: u32, signal: Signal) {
         let Some(Ok(handle)) = process::to_pid(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return };
-        if process::has_variable(pid, MARK, self.id()) {
+        if process::has_variable(pid, WORLD_VARIABLE, self.id()) {
             // Fails only when it has ended by now, which is what we want.
             let _ = pidfd_send_signal(&handle, signal);
         }
     }
 }
 
-impl Drop for World {
+impl Drop for TestWorld {
     fn drop(&mut self) {
         for pid in self.processes() {
             self.signal(pid, Signal::CONT);
         }
         self.stop_daemons();
         self.kill_tmux_servers();
-        let leaked = vanish(self.farewell, || self.processes());
+        let leaked = wait_until_empty(self.shutdown_timeout, || self.processes());
         let names: Vec<String> = leaked.iter().map(|pid| process::describe(*pid)).collect();
         for pid in leaked {
             self.signal(pid, Signal::KILL);
@@ -213,7 +218,7 @@ impl Drop for World {
             return;
         }
         assert!(names.is_empty(), "the test left processes behind: {}", names.join(", "));
-        self.replay();
+        self.assert_replay_matches();
     }
 }
 
@@ -227,7 +232,7 @@ fn is_daemon(argv: &[Vec<u8>]) -> bool {
 }
 
 /// What is still there when it is gone, or when the time is up. Unlike a wait it does not fail: it runs in a drop.
-fn vanish(deadline: Duration, mut look: impl FnMut() -> Vec<u32>) -> Vec<u32> {
+fn wait_until_empty(deadline: Duration, mut look: impl FnMut() -> Vec<u32>) -> Vec<u32> {
     let start = Instant::now();
     loop {
         let late = start.elapsed() >= deadline;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::model::{CLOSING, MockModel, SLOW_END};
+use agtmux_testkit::model::{CLOSING_TEXT, MockModel, SLOW_END_TEXT};
 use agtmux_testkit::wait_for;
 use serde_json::{Value, json};
 
@@ -60,8 +60,8 @@ fn it_says_what_it_is_told() {
     for (path, body) in everywhere("SAY good morning") {
         let answer = post(&model, path, &body);
         assert!(answer.contains("text/event-stream") && answer.contains("good morning"), "{path}: {answer}");
-        let request = model.asked("SAY good").expect("it was logged");
-        assert!(request.ended.is_some() && request.act == "SAY" && !request.side, "{request:?}");
+        let request = model.find_request("SAY good").expect("it was logged");
+        assert!(request.answer_ended.is_some() && request.action == "SAY" && !request.is_side_request, "{request:?}");
     }
 }
 
@@ -77,11 +77,11 @@ fn it_calls_the_shell_and_closes_after_the_result() {
     let mut after = anthropic("RUN touch wanted");
     let result = json!([{"type": "tool_result", "tool_use_id": "x", "content": "RUN again"}]);
     after["messages"] = json!([after["messages"][0], {"role": "user", "content": result}]);
-    assert!(post(&model, "/v1/messages", &after).contains(CLOSING));
+    assert!(post(&model, "/v1/messages", &after).contains(CLOSING_TEXT));
     let next = json!([result[0], {"type": "text", "text": "[interrupted]"}, {"type": "text", "text": "SAY go on"}]);
     after["messages"][1]["content"] = next;
     let answer = post(&model, "/v1/messages", &after);
-    assert!(answer.contains("go on") && !answer.contains(CLOSING), "a prompt after a denial: {answer}");
+    assert!(answer.contains("go on") && !answer.contains(CLOSING_TEXT), "a prompt after a denial: {answer}");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn it_writes_down_what_an_agent_without_tools_shall_run() {
     body["model"] = json!("mock-no-tools");
     let answer = post(&model, "/v1/chat/completions", &body);
     assert!(answer.contains("```bash\\ntouch wanted") && !answer.contains("tool_calls"), "{answer}");
-    assert!(model.asked("RUN touch").is_some_and(|request| !request.side));
+    assert!(model.find_request("RUN touch").is_some_and(|request| !request.is_side_request));
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn side_business_is_answered_in_the_shape_that_was_asked_for() {
     let mut title = responses("SLOW 30");
     title["text"] = json!({"format": {"type": "json_schema"}});
     assert!(post(&model, "/v1/responses", &title).contains(r#"{\"title\":"#));
-    assert!(model.requests().last().is_some_and(|request| request.side));
-    assert!(model.asked("SLOW 30").is_none(), "a title is not the conversation");
+    assert!(model.requests().last().is_some_and(|request| request.is_side_request));
+    assert!(model.find_request("SLOW 30").is_none(), "a title is not the conversation");
     let counted = post(&model, "/v1/messages/count_tokens", &anthropic("SLOW 30"));
     assert!(counted.contains("input_tokens"), "{counted}");
 }
@@ -125,16 +125,16 @@ fn side_business_is_answered_in_the_shape_that_was_asked_for() {
 fn a_slow_answer_is_slow_and_who_hangs_up_is_noted() {
     let model = MockModel::new();
     let begun = Instant::now();
-    assert!(post(&model, "/v1/messages", &anthropic("SLOW 1")).contains(SLOW_END));
+    assert!(post(&model, "/v1/messages", &anthropic("SLOW 1")).contains(SLOW_END_TEXT));
     assert!(begun.elapsed() >= Duration::from_secs(1));
     let address = model.url().replace("http://", "");
     let body = anthropic("SLOW 60").to_string();
     let mut stream = TcpStream::connect(&address).expect("the model listens");
     write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
         .expect("sent");
-    wait_for("the answer to begin", SOON, || model.asked("SLOW 60")?.began);
+    wait_for("the answer to begin", SOON, || model.find_request("SLOW 60")?.answer_began);
     drop(stream);
-    wait_for("the end of the reader to be noted", SOON, || model.asked("SLOW 60")?.left);
+    wait_for("the end of the reader to be noted", SOON, || model.find_request("SLOW 60")?.client_left);
 }
 
 #[test]

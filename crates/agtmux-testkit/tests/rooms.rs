@@ -20,8 +20,7 @@ const ROOMS: [(&str, &[&str]); 7] = [
 ];
 
 /// The places in the command line's sources that may name the daemon's crate.
-const DAEMON_PLACES: [&str; 4] =
-    ["commands/daemon.rs", "commands/daemon/", "commands/replay.rs", "commands/replay/"];
+const DAEMON_PLACES: [&str; 4] = ["commands/daemon.rs", "commands/daemon/", "commands/replay.rs", "commands/replay/"];
 
 fn workspace() -> Metadata {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

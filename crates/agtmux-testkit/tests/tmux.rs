@@ -3,13 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
-use agtmux_testkit::{World, process, wait_for, wait_until};
+use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
 
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]
 fn servers_are_apart() {
-    let world = World::new();
+    let world = TestWorld::new();
     let (first, second) = (world.tmux("first"), world.tmux("second"));
     assert!(!first.is_running());
     assert_eq!(first.new_session("work", "cat"), "%0");
@@ -22,7 +22,7 @@ fn servers_are_apart() {
 
 #[test]
 fn a_failing_command_says_why() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let error = server.try_run(&["kill-session", "-t", "=nobody"]).expect_err("no such session");
@@ -31,7 +31,7 @@ fn a_failing_command_says_why() {
 
 #[test]
 fn rows_cannot_be_forged() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     let cwd = world.home().join("a\n2:%93:@93:$9");
     fs::create_dir(&cwd).expect("any name will do");
@@ -52,7 +52,7 @@ fn rows_cannot_be_forged() {
 
 #[test]
 fn a_stopped_server_goes_on() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let pid = server.stop();
@@ -63,7 +63,7 @@ fn a_stopped_server_goes_on() {
 
 #[test]
 fn a_stopped_server_does_not_outlive_its_world() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let pid = server.stop();
@@ -73,7 +73,7 @@ fn a_stopped_server_does_not_outlive_its_world() {
 
 #[test]
 fn clients_attach_type_resize_and_leave() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let mut first = server.attach("work");

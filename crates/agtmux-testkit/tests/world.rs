@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use agtmux_testkit::{Running, World, process, wait_for, wait_until};
+use agtmux_testkit::{ChildGuard, TestWorld, process, wait_for, wait_until};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -14,7 +14,7 @@ fn message(error: Box<dyn std::any::Any + Send>) -> String {
 
 #[test]
 fn the_environment_is_its_own() {
-    let world = World::new();
+    let world = TestWorld::new();
     let output = world.command("env").output().expect("env runs");
     let text = String::from_utf8(output.stdout).expect("plain");
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
@@ -32,7 +32,7 @@ fn the_environment_is_its_own() {
 
 #[test]
 fn its_directory_goes_with_it() {
-    let world = World::new();
+    let world = TestWorld::new();
     let dir = world.dir().to_owned();
     fs::write(world.home().join("file"), "x").expect("writable");
     drop(world);
@@ -41,10 +41,10 @@ fn its_directory_goes_with_it() {
 
 #[test]
 fn what_is_left_behind_is_named_and_killed() {
-    let mut world = World::new();
-    world.set_farewell(Duration::from_millis(50));
-    let bystander = Running::start(std::process::Command::new("sleep").arg("1000"));
-    let leaked = Running::start(world.command("sleep").arg("1001"));
+    let mut world = TestWorld::new();
+    world.set_shutdown_timeout(Duration::from_millis(50));
+    let bystander = ChildGuard::start(std::process::Command::new("sleep").arg("1000"));
+    let leaked = ChildGuard::start(world.command("sleep").arg("1001"));
     let error = catch_unwind(AssertUnwindSafe(|| drop(world))).expect_err("a leak fails the test");
     assert_eq!(message(error), format!("the test left processes behind: {} (sleep 1001)", leaked.id()));
     wait_until("the leaked process's end", SOON, || !process::is_alive(leaked.id()));
@@ -55,9 +55,9 @@ fn what_is_left_behind_is_named_and_killed() {
 fn a_failing_test_is_not_hidden_by_its_leak() {
     let mut leaked = None;
     let error = catch_unwind(AssertUnwindSafe(|| {
-        let mut world = World::new();
-        world.set_farewell(Duration::from_millis(50));
-        leaked = Some(Running::start(world.command("sleep").arg("1002")));
+        let mut world = TestWorld::new();
+        world.set_shutdown_timeout(Duration::from_millis(50));
+        leaked = Some(ChildGuard::start(world.command("sleep").arg("1002")));
         panic!("{}", String::from("the real reason"));
     }))
     .expect_err("it failed");
@@ -68,16 +68,16 @@ fn a_failing_test_is_not_hidden_by_its_leak() {
 
 #[test]
 fn a_daemon_is_told_to_end() {
-    let world = World::new();
+    let world = TestWorld::new();
     let done = std::env::temp_dir().join(format!("{}-done", world.id()));
-    let script = world.shell_named("agtmuxd");
+    let script = world.shell_copy("agtmuxd");
     let ready = world.home().join("ready");
     let body = format!(
         "trap 'echo bye > {}; exit' TERM; : > {}; while :; do sleep 0.01; done",
         done.display(),
         ready.display()
     );
-    let mut daemon = Running::start(world.command(&script).args(["-c", &body]));
+    let mut daemon = ChildGuard::start(world.command(&script).args(["-c", &body]));
     wait_until("the daemon", SOON, || ready.exists());
     assert_eq!(world.daemons(), [daemon.id()]);
     process::signal(daemon.id(), rustix::process::Signal::STOP);
@@ -88,21 +88,21 @@ fn a_daemon_is_told_to_end() {
 }
 
 /// A world whose binary answers to `replay --db FILE` with this code.
-fn world_with_replay(place: &World, ends_with: i32) -> World {
+fn world_with_replay(place: &TestWorld, ends_with: i32) -> TestWorld {
     let script =
         format!("#!/bin/sh\n[ \"$1 $2\" = 'replay --db' ] && echo 'input 7 differs' >&2 && exit {ends_with}\n");
     fs::write(place.home().join("draft"), script).expect("writable");
     // A file that another thread's new process still holds open for writing cannot be executed: cp makes a new one.
     let made = place.command("sh").args(["-c", "cp home/draft home/agtmux && chmod 755 home/agtmux"]).status();
     assert!(made.is_ok_and(|status| status.success()));
-    let world = World::with_agtmux(place.home().join("agtmux"));
+    let world = TestWorld::with_agtmux(place.home().join("agtmux"));
     fs::write(world.state_dir().join("state.db"), "x").expect("writable");
     world
 }
 
 #[test]
 fn a_log_that_gives_other_states_fails_the_test() {
-    let place = World::new();
+    let place = TestWorld::new();
     let world = world_with_replay(&place, 1);
     let error = catch_unwind(AssertUnwindSafe(|| drop(world))).expect_err("a difference fails the test");
     assert!(message(error).contains("input 7 differs"));
@@ -112,9 +112,9 @@ fn a_log_that_gives_other_states_fails_the_test() {
 
 #[test]
 fn stand_ins_carry_their_name() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
-    server.new_session("work", &world.stand_in("claude"));
+    server.new_session("work", &world.fake_agent_command("claude"));
     let pid = server.panes()[0].pid;
     wait_for("the stand-in", SOON, || {
         let exe = fs::read_link(format!("/proc/{pid}/exe"));

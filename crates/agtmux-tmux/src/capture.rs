@@ -1,6 +1,6 @@
 //! What panes show, several in one call.
 
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 
 /// What one pane shows. Text is bytes with escapes: nobody vouches for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,40 +21,40 @@ const HEAD: char = 'h';
 const END: char = 'e';
 
 /// More than any screen has, and ten thousand lines of history.
-const LARGEST_SCREEN: usize = 8 << 20;
+const MAX_SCREEN_BYTES: usize = 8 << 20;
 
 /// A pane that is gone makes tmux skip the rest: those before it have been answered by then.
-pub(crate) fn capture(framing: &Framing, panes: &[u32]) -> Vec<Command> {
+pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let (head, end) = (framing.record(HEAD, &FIELDS), framing.record(END, &[]));
     let one = |pane: &u32| {
         [
-            Command::display(&head, Some(*pane)),
+            TmuxCommand::display(&head, Some(*pane)),
             // The pane itself, also while somebody scrolls through it; with colours, which tell a hint from a word.
-            Command::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}")),
-            Command::display(&end, Some(*pane)),
+            TmuxCommand::new("capture-pane").arg("-p").arg("-e").arg("-t").arg(format!("%{pane}")),
+            TmuxCommand::display(&end, Some(*pane)),
         ]
     };
     panes.iter().flat_map(one).collect()
 }
 
 /// The last lines of one pane, and of its history. Rows that were wrapped are joined.
-pub(crate) fn output(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<Command> {
+pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
-    let capture = Command::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
+    let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
     let capture = if colours { capture.arg("-e") } else { capture };
     vec![
-        Command::display(&framing.record(HEAD, &FIELDS), Some(pane)),
+        TmuxCommand::display(&framing.record(HEAD, &FIELDS), Some(pane)),
         capture.arg("-t").arg(target),
-        Command::display(&framing.record(END, &[]), Some(pane)),
+        TmuxCommand::display(&framing.record(END, &[]), Some(pane)),
     ]
 }
 
 /// Those that were answered whole.
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
-    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| one(&fields, body)).collect()
+    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }
 
-fn one(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
+fn parse_section(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
     let &[server_pid, pane, pane_pid, alternate, title] = fields else { return None };
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
     let body = body.strip_prefix(b"\n").unwrap_or(body);
@@ -64,7 +64,7 @@ fn one(fields: &[&[u8]], body: &[u8]) -> Option<Capture> {
         pane_pid: number(pane_pid)?,
         full_screen: alternate == b"1",
         title: title[..title.len().min(4096)].to_vec(),
-        screen: body[..body.len().min(LARGEST_SCREEN)].to_vec(),
+        screen: body[..body.len().min(MAX_SCREEN_BYTES)].to_vec(),
     })
 }
 

@@ -5,17 +5,17 @@ use std::ffi::{OsStr, OsString};
 /// One tmux command with its arguments. Arguments are passed as they are: no shell is involved, and a trailing `;`,
 /// which tmux would take for its separator, is escaped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct TmuxCommand {
     words: Vec<OsString>,
 }
 
-impl Command {
+impl TmuxCommand {
     pub fn new(name: &'static str) -> Self {
         Self { words: vec![name.into()] }
     }
 
     pub fn arg(mut self, word: impl AsRef<OsStr>) -> Self {
-        self.words.push(protect(word.as_ref()));
+        self.words.push(escape_trailing_semicolon(word.as_ref()));
         self
     }
 
@@ -32,7 +32,7 @@ impl Command {
     /// As a line for tmux's own parser, for a command that is given to another one.
     pub(crate) fn line(&self) -> OsString {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
-        let words: Vec<Vec<u8>> = self.words.iter().map(|word| on_one_line(word.as_bytes())).collect();
+        let words: Vec<Vec<u8>> = self.words.iter().map(|word| quote_on_one_line(word.as_bytes())).collect();
         OsString::from_vec(words.join(&b' '))
     }
 
@@ -48,16 +48,16 @@ impl Command {
 }
 
 /// How a quoted word that is ended before it and begun anew after it has a newline in it.
-pub(crate) const NEWLINE: &str = "'\"\\n\"'";
+pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
 /// A word for tmux's parser. It takes a backslash at the end of a line away, also between quotes, so lines are not ended there.
-fn on_one_line(word: &[u8]) -> Vec<u8> {
+fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
-    quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(NEWLINE.as_bytes())
+    quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())
 }
 
 /// tmux splits its argument vector at words that end in `;`.
-fn protect(word: &OsStr) -> OsString {
+fn escape_trailing_semicolon(word: &OsStr) -> OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     match word.as_bytes().strip_suffix(b";") {
         Some(rest) => OsString::from_vec([rest, b"\\;"].concat()),
@@ -66,7 +66,7 @@ fn protect(word: &OsStr) -> OsString {
 }
 
 /// The argument vector of several commands in one call.
-pub(crate) fn chain(commands: &[Command]) -> impl Iterator<Item = OsString> + '_ {
+pub(crate) fn chain_arguments(commands: &[TmuxCommand]) -> impl Iterator<Item = OsString> + '_ {
     commands.iter().enumerate().flat_map(|(n, command)| {
         let separator = (n > 0).then(|| OsString::from(";"));
         separator.into_iter().chain(command.words().iter().cloned())
@@ -77,32 +77,32 @@ pub(crate) fn chain(commands: &[Command]) -> impl Iterator<Item = OsString> + '_
 /// call cannot contain it, so it can forge neither.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Framing {
-    word: String,
+    marker: String,
 }
 
 impl Framing {
     pub fn fresh() -> Self {
         let random = uuid::Uuid::new_v4().simple().to_string();
-        Self { word: random[..12].to_owned() }
+        Self { marker: random[..12].to_owned() }
     }
 
     #[cfg(test)]
     pub(crate) fn fixed(word: &str) -> Self {
-        Self { word: word.to_owned() }
+        Self { marker: word.to_owned() }
     }
 
     /// A format that prints one record of these fields.
     pub fn record(&self, kind: char, fields: &[&str]) -> String {
-        let w = &self.word;
+        let w = &self.marker;
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
     /// What stands between a record of one kind and the next of another, with the fields of the first. One without its
     /// end is left out.
     pub(crate) fn sections<'a>(&self, head: char, end: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
-        let (start, close) = (format!("{}{head}", self.word), format!("{}.", self.word));
-        let separator = format!("{}|", self.word);
-        let end = format!("{}{end}{}.", self.word, self.word);
+        let (start, close) = (format!("{}{head}", self.marker), format!("{}.", self.marker));
+        let separator = format!("{}|", self.marker);
+        let end = format!("{}{end}{}.", self.marker, self.marker);
         let mut sections = Vec::new();
         let mut rest = answer;
         while let Some(at) = find(rest, start.as_bytes()) {
@@ -123,8 +123,8 @@ impl Framing {
 
     /// Each record of this kind with what stands between it and the next one.
     pub(crate) fn groups<'a>(&self, head: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
-        let (start, close) = (format!("{}{head}", self.word), format!("{}.", self.word));
-        let separator = format!("{}|", self.word);
+        let (start, close) = (format!("{}{head}", self.marker), format!("{}.", self.marker));
+        let separator = format!("{}|", self.marker);
         // What stands before the first of them belongs to none.
         let groups = split(answer, start.as_bytes()).into_iter().skip(1).filter_map(|group| {
             // A record without its end was cut off.
@@ -137,7 +137,7 @@ impl Framing {
     /// The records of this kind in an answer, each as its fields. Text between records is ignored.
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         let (start, end, separator) =
-            (format!("{}{kind}", self.word), format!("{}.", self.word), format!("{}|", self.word));
+            (format!("{}{kind}", self.marker), format!("{}.", self.marker), format!("{}|", self.marker));
         let mut records = Vec::new();
         let mut rest = answer;
         while let Some(at) = find(rest, start.as_bytes()) {
@@ -180,13 +180,14 @@ mod tests {
 
     #[test]
     fn a_trailing_semicolon_stays_text() {
-        let words: Vec<_> = chain(&[Command::new("a").arg("x;").arg(";"), Command::new("b")]).collect();
+        let words: Vec<_> =
+            chain_arguments(&[TmuxCommand::new("a").arg("x;").arg(";"), TmuxCommand::new("b")]).collect();
         assert_eq!(words, ["a", "x\\;", "\\;", ";", "b"]);
     }
 
     #[test]
     fn a_line_for_tmux_is_one_line() {
-        let line = Command::new("a").literal("it's \\\nb").literal("c").line();
+        let line = TmuxCommand::new("a").literal("it's \\\nb").literal("c").line();
         assert_eq!(line.to_string_lossy(), r#"'a' 'it'\''s \'"\n"'b' 'c'"#);
     }
 
@@ -210,14 +211,14 @@ mod tests {
             let framing = Framing::fresh();
             let mut answer = Vec::new();
             for row in &rows {
-                answer.extend(format!("{}p", framing.word).bytes());
+                answer.extend(format!("{}p", framing.marker).bytes());
                 for (n, field) in row.iter().enumerate() {
                     if n > 0 {
-                        answer.extend(format!("{}|", framing.word).bytes());
+                        answer.extend(format!("{}|", framing.marker).bytes());
                     }
                     answer.extend(field);
                 }
-                answer.extend(format!("{}.\n", framing.word).bytes());
+                answer.extend(format!("{}.\n", framing.marker).bytes());
             }
             let back: Vec<Vec<Vec<u8>>> = framing.records('p', &answer).into_iter()
                 .map(|r| r.into_iter().map(<[u8]>::to_vec).collect()).collect();

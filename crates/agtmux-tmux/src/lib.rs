@@ -3,6 +3,7 @@
 //! Everything that comes back from tmux is hostile until parsed: replies are framed with a word that no pane could have
 //! known, and ids are checked.
 
+mod activity;
 mod attach;
 mod capture;
 mod command;
@@ -11,7 +12,6 @@ pub mod host;
 mod input;
 mod listing;
 pub mod platform;
-mod pulse;
 mod server;
 mod sockets;
 pub mod ssh;
@@ -19,16 +19,16 @@ mod tap;
 mod tasks;
 mod version;
 
-pub use attach::Way;
+pub use activity::{ActivityListing, PaneActivity};
+pub use attach::AttachMethod;
 pub use capture::Capture;
-pub use command::{Command, Framing};
-pub use input::{BadKey, Key, PaneGuard, Refused, TypeError, Typing};
-pub use listing::{Dead, Listing, PaneRow, ServerFacts};
-pub use pulse::{Pulse, PulseListing};
+pub use command::{Framing, TmuxCommand};
+pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};
+pub use listing::{ListedPane, PaneExit, ServerInfo, ServerListing};
 pub use server::{TmuxError, TmuxServer};
-pub use sockets::{SocketDir, is_listening, listener_pid, own_socket, socket_of_tmux_variable};
+pub use sockets::{SocketDir, is_listening, is_own_socket, listener_pid, socket_of_tmux_variable};
 pub use tasks::{
-    CUT as SHOWN_CUT, CursorLook, Launch, LaunchError, Launched, SlotKeeper, SlotPane, TaskSession, default_socket,
-    quoted_for_shell,
+    CursorScreen, LaunchError, LaunchedPane, TRUNCATION_MARK as SHOWN_CUT, TaskLaunch, TaskPane, TaskSessionOwner,
+    TmuxTaskSession, default_socket, quoted_for_shell,
 };
-pub use version::{MINIMUM, Version};
+pub use version::{MIN_VERSION, TmuxVersion};

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 use crate::server::TmuxError;
 
 /// One pane as one session shows it. Text is bytes: nobody vouches for its encoding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct PaneRow {
+pub struct ListedPane {
     pub session: u32,
     pub session_name: Vec<u8>,
     pub window: u32,
@@ -18,32 +18,32 @@ pub struct PaneRow {
     /// 0 when tmux knows none.
     pub pid: u32,
     pub tty: Vec<u8>,
-    pub dead: Option<Dead>,
+    pub dead: Option<PaneExit>,
     pub title: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Dead {
+pub struct PaneExit {
     pub status: Option<i32>,
     pub signal: Option<i32>,
 }
 
 /// Which life of the server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerFacts {
+pub struct ServerInfo {
     pub pid: u32,
     pub start_time: i64,
     pub version: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
-    pub server: ServerFacts,
-    pub rows: Vec<PaneRow>,
+pub struct ServerListing {
+    pub server: ServerInfo,
+    pub rows: Vec<ListedPane>,
 }
 
 /// A title has no length limit of its own; nobody reads more than this.
-const LONGEST_TEXT: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 pub(crate) const WINDOW_FIELDS: [&str; 7] = [
     "#{session_id}",
@@ -76,20 +76,20 @@ pub(crate) const SERVER: char = 's';
 
 /// All panes of the server, window by window: asked for each pane, what belongs to its window would double the cost. The
 /// server's own record comes last and shows that the answer is whole.
-pub(crate) fn list_all(framing: &Framing) -> Vec<Command> {
+pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     let window = framing.record(WINDOW, &WINDOW_FIELDS);
     let panes = framing.record(PANE, &PANE_FIELDS);
     vec![
-        Command::new("list-windows").arg("-a").arg("-F").arg(format!("{window}#{{P:{panes}}}")),
-        Command::display(&framing.record(SERVER, &SERVER_FIELDS), None),
+        TmuxCommand::new("list-windows").arg("-a").arg("-F").arg(format!("{window}#{{P:{panes}}}")),
+        TmuxCommand::display(&framing.record(SERVER, &SERVER_FIELDS), None),
     ]
 }
 
 /// The same for some panes. tmux answers for another pane when one is gone, so rows have to be checked.
-pub(crate) fn read_some(framing: &Framing, panes: &[u32]) -> Vec<Command> {
+pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let format = framing.record(WINDOW, &WINDOW_FIELDS) + &framing.record(PANE, &PANE_FIELDS);
-    let reads = panes.iter().map(|pane| Command::display(&format, Some(*pane)));
-    reads.chain([Command::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
+    let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));
+    reads.chain([TmuxCommand::display(&framing.record(SERVER, &SERVER_FIELDS), None)]).collect()
 }
 
 /// What tmux says where there is no session.
@@ -99,7 +99,7 @@ pub(crate) fn has_no_session(said: &str) -> bool {
 
 /// A server that gives up in the middle of a long line says so nowhere, newer ones do that under load: who is missing is
 /// found by counting.
-pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxError> {
+pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();
     for session in windows.iter().filter_map(|(window, _)| window.first()) {
@@ -108,7 +108,7 @@ pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<Listing, Tmu
     for (window, body) in &windows {
         let &[session, .., panes, session_windows] = window.as_slice() else { continue };
         let windows = counted.get(session).copied().unwrap_or_default();
-        let is_whole = |said: &[u8], found: usize| number(said).is_none_or(|said| said as usize == found);
+        let is_whole = |said: &[u8], found: usize| parse_number(said).is_none_or(|said| said as usize == found);
         if !is_whole(panes, framing.records(PANE, body).len()) || !is_whole(session_windows, windows) {
             return Err(TmuxError::Unreadable("some of its panes are missing from it".into()));
         }
@@ -116,7 +116,7 @@ pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<Listing, Tmu
     parse(framing, answer)
 }
 
-pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxError> {
+pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let server = framing.records(SERVER, answer);
     let [server] = server.as_slice() else {
         return Err(TmuxError::Unreadable("the answer is not complete".into()));
@@ -125,58 +125,58 @@ pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Result<Listing, TmuxErr
     let mut rows = Vec::new();
     for (window, body) in framing.groups(WINDOW, answer) {
         for pane in framing.records(PANE, body) {
-            if !is_nobody(&window, &pane) {
+            if !is_missing_pane(&window, &pane) {
                 rows.push(parse_row(&window, &pane)?);
             }
         }
     }
-    Ok(Listing { server, rows })
+    Ok(ServerListing { server, rows })
 }
 
-fn parse_server(fields: &[&[u8]]) -> Option<ServerFacts> {
+fn parse_server(fields: &[&[u8]]) -> Option<ServerInfo> {
     let [pid, start_time, version] = fields else { return None };
-    Some(ServerFacts {
-        pid: number(pid)?,
+    Some(ServerInfo {
+        pid: parse_number(pid)?,
         start_time: std::str::from_utf8(start_time).ok()?.parse().ok()?,
         version: String::from_utf8_lossy(version).into_owned(),
     })
 }
 
 /// How tmux describes a pane that is gone: it succeeds, and every field is empty.
-fn is_nobody(window: &[&[u8]], pane: &[&[u8]]) -> bool {
+fn is_missing_pane(window: &[&[u8]], pane: &[&[u8]]) -> bool {
     window.iter().chain(pane).all(|field| field.is_empty())
 }
 
-fn parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Result<PaneRow, TmuxError> {
-    row_of(window, pane).ok_or_else(|| {
+fn parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Result<ListedPane, TmuxError> {
+    try_parse_row(window, pane).ok_or_else(|| {
         let shown: Vec<_> = window.iter().chain(pane).take(10).map(|f| f.escape_ascii().to_string()).collect();
         TmuxError::Unreadable(format!("a pane described as {}", shown.join(" ")))
     })
 }
 
-fn row_of(window: &[&[u8]], pane: &[&[u8]]) -> Option<PaneRow> {
+fn try_parse_row(window: &[&[u8]], pane: &[&[u8]]) -> Option<ListedPane> {
     let &[session, window, window_index, session_name, window_name, _, _] = window else { return None };
     let &[pane, pane_index, pid, dead, status, signal, tty, title] = pane else { return None };
-    Some(PaneRow {
-        session: id(b'$', session)?,
-        session_name: short(session_name),
-        window: id(b'@', window)?,
-        window_index: number(window_index)?,
-        window_name: short(window_name),
-        pane: id(b'%', pane)?,
-        pane_index: number(pane_index)?,
-        pid: number(pid).unwrap_or(0),
+    Some(ListedPane {
+        session: parse_id(b'$', session)?,
+        session_name: truncate_text(session_name),
+        window: parse_id(b'@', window)?,
+        window_index: parse_number(window_index)?,
+        window_name: truncate_text(window_name),
+        pane: parse_id(b'%', pane)?,
+        pane_index: parse_number(pane_index)?,
+        pid: parse_number(pid).unwrap_or(0),
         tty: tty.to_vec(),
-        dead: (dead == b"1").then(|| Dead { status: signed(status), signal: signed(signal) }),
-        title: short(title),
+        dead: (dead == b"1").then(|| PaneExit { status: signed(status), signal: signed(signal) }),
+        title: truncate_text(title),
     })
 }
 
-pub(crate) fn id(sigil: u8, field: &[u8]) -> Option<u32> {
-    number(field.strip_prefix(&[sigil])?)
+pub(crate) fn parse_id(sigil: u8, field: &[u8]) -> Option<u32> {
+    parse_number(field.strip_prefix(&[sigil])?)
 }
 
-pub(crate) fn number(field: &[u8]) -> Option<u32> {
+pub(crate) fn parse_number(field: &[u8]) -> Option<u32> {
     std::str::from_utf8(field).ok().filter(|s| s.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
 
@@ -184,11 +184,11 @@ fn signed(field: &[u8]) -> Option<i32> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-pub(crate) fn short(text: &[u8]) -> Vec<u8> {
-    if text.len() <= LONGEST_TEXT {
+pub(crate) fn truncate_text(text: &[u8]) -> Vec<u8> {
+    if text.len() <= MAX_TEXT_BYTES {
         return text.to_vec();
     }
-    let cut = (0..=LONGEST_TEXT).rev().find(|at| text[*at] & 0xC0 != 0x80).unwrap_or(LONGEST_TEXT);
+    let cut = (0..=MAX_TEXT_BYTES).rev().find(|at| text[*at] & 0xC0 != 0x80).unwrap_or(MAX_TEXT_BYTES);
     [&text[..cut], "…".as_bytes()].concat()
 }
 
@@ -220,7 +220,7 @@ mod tests {
     fn a_row_is_read_field_by_field() {
         let framing = Framing::fresh();
         let listing = parse(&framing, &answer(&framing, &[(EDIT, &[FIRST])], SERVED)).expect("whole");
-        assert_eq!(listing.server, ServerFacts { pid: 9, start_time: 1_700_000_000, version: "3.3a".into() });
+        assert_eq!(listing.server, ServerInfo { pid: 9, start_time: 1_700_000_000, version: "3.3a".into() });
         let row = &listing.rows[0];
         assert_eq!((row.session, row.window, row.pane, row.pid), (1, 2, 3, 42));
         assert_eq!((row.session_name.as_slice(), row.title.as_slice()), (&b"work"[..], &b"a title"[..]));
@@ -278,14 +278,14 @@ mod tests {
         let mut dead = FIRST;
         (dead[3], dead[5]) = ("1", "9");
         let listing = parse(&framing, &answer(&framing, &[(EDIT, &[dead])], SERVED)).expect("whole");
-        assert_eq!(listing.rows[0].dead, Some(Dead { status: None, signal: Some(9) }));
+        assert_eq!(listing.rows[0].dead, Some(PaneExit { status: None, signal: Some(9) }));
     }
 
     #[test]
     fn endless_text_is_cut_at_a_character() {
-        let long = "é".repeat(LONGEST_TEXT);
-        let cut = String::from_utf8(short(long.as_bytes())).expect("still UTF-8");
-        assert!(cut.len() <= LONGEST_TEXT + 4 && cut.ends_with("é…"));
+        let long = "é".repeat(MAX_TEXT_BYTES);
+        let cut = String::from_utf8(truncate_text(long.as_bytes())).expect("still UTF-8");
+        assert!(cut.len() <= MAX_TEXT_BYTES + 4 && cut.ends_with("é…"));
     }
 
     proptest! {

@@ -9,12 +9,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attach;
 use crate::capture::{self, Capture};
-use crate::command::{Command, Framing, chain};
-use crate::host::{Answer, HostShell, ON_THE_WAY, Question, ShellError, TEXT_TAKES, command_line, printing};
-use crate::input::{self, PaneGuard, Refused, TypeError, Typing};
-use crate::listing::{self, Listing};
+use crate::command::{Framing, TmuxCommand, chain_arguments};
+use crate::host::{
+    HostShell, MAX_TEXT_ALLOWANCE, ROUND_TRIP_ALLOWANCE, ShellBatch, ShellError, ShellOutput, command_line,
+    print_command,
+};
+use crate::input::{self, PaneGuard, PaneInput, TypeError, TypeRefusal};
+use crate::listing::{self, ServerListing};
 use crate::tap;
-use crate::version::Version;
+use crate::version::TmuxVersion;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TmuxError {
@@ -35,10 +38,10 @@ pub enum TmuxError {
 }
 
 /// More than any listing has; a server that sends more is not answering our question.
-const LARGEST_ANSWER: u64 = 64 << 20;
+const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
 /// -N: never start a server. -u: UTF-8 whatever the locale says, or text comes back damaged.
-const ONLY_ASKING: [&str; 2] = ["-u", "-N"];
+const NEVER_START_FLAGS: [&str; 2] = ["-u", "-N"];
 
 #[derive(Debug, Clone)]
 pub struct TmuxServer {
@@ -56,7 +59,7 @@ enum Executor {
 }
 
 /// On the way to another host text takes its time: this many bytes a second at the least.
-const BYTES_PER_SECOND: usize = 200_000;
+const MIN_BYTES_PER_SECOND: usize = 200_000;
 
 impl TmuxServer {
     pub fn new(program: impl Into<PathBuf>, socket: impl Into<PathBuf>, timeout: Duration) -> Self {
@@ -72,12 +75,12 @@ impl TmuxServer {
     }
 
     /// Every pane, in one call.
-    pub async fn list(&self) -> Result<Listing, TmuxError> {
+    pub async fn list(&self) -> Result<ServerListing, TmuxError> {
         let framing = Framing::fresh();
         let answer = match self.run(&listing::list_all(&framing)).await {
             // A server may live without a session; it then has nothing that could be listed.
             Err(TmuxError::Failed(said)) if listing::has_no_session(&said) => {
-                self.run(&listing::read_some(&framing, &[])).await?
+                self.run(&listing::list_some(&framing, &[])).await?
             }
             answer => answer?,
         };
@@ -85,9 +88,9 @@ impl TmuxServer {
     }
 
     /// Some panes, in one call. Panes that are gone are missing from the answer.
-    pub async fn read(&self, panes: &[u32]) -> Result<Listing, TmuxError> {
+    pub async fn read(&self, panes: &[u32]) -> Result<ServerListing, TmuxError> {
         let framing = Framing::fresh();
-        let answer = self.run(&listing::read_some(&framing, panes)).await?;
+        let answer = self.run(&listing::list_some(&framing, panes)).await?;
         let mut listing = listing::parse(&framing, &answer)?;
         let mut wanted: std::collections::BTreeSet<u32> = panes.iter().copied().collect();
         listing.rows.retain(|row| wanted.remove(&row.pane));
@@ -98,10 +101,10 @@ impl TmuxServer {
     /// others are.
     pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
         let framing = Framing::fresh();
-        let output = self.exec(&capture::capture(&framing, panes), None).await?;
+        let output = self.exec(&capture::capture_commands(&framing, panes), None).await?;
         let captures = capture::parse(&framing, &output.stdout);
         match captures.is_empty() {
-            true => self.judge(&output).map(|()| captures),
+            true => self.check_status(&output).map(|()| captures),
             false => Ok(captures),
         }
     }
@@ -109,146 +112,146 @@ impl TmuxServer {
     /// Gives what a pane writes to a program, too, unless somebody else has its pipe. Says whether it does.
     pub async fn tap(&self, pane: u32, argv: &[OsString]) -> Result<bool, TmuxError> {
         let framing = Framing::fresh();
-        let answer = self.run(&tap::tap(&framing, pane, argv)).await?;
-        Ok(!tap::was_taken(&framing, &answer))
+        let answer = self.run(&tap::open_pipe(&framing, pane, argv)).await?;
+        Ok(!tap::pipe_was_in_use(&framing, &answer))
     }
 
     /// Types, if the pane is still the one that was meant. What is typed in several steps may stop in between. Nothing is
     /// typed any more once this has returned, also not by a server that was stopped and goes on.
-    pub async fn type_into(&self, guard: PaneGuard, typing: Typing<'_>) -> Result<(), TypeError> {
+    pub async fn type_into(&self, guard: PaneGuard, typing: PaneInput<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         for step in input::steps(guard.pane, typing) {
             let text = step.paste.as_ref().map(|(_, text)| *text);
-            let commands = step.commands(&framing, guard, self.given_up(text));
-            let answer = self.answer(&commands, text).await;
+            let commands = step.commands(&framing, guard, self.deadline_second(text));
+            let answer = self.run_with_stdin(&commands, text).await;
             if let (Err(_), Some((buffer, _))) = (&answer, &step.paste) {
-                self.forget(buffer);
+                self.delete_buffer_in_background(buffer);
             }
-            input::outcome(&framing, guard, &answer?)?;
+            input::parse_outcome(&framing, guard, &answer?)?;
         }
         Ok(())
     }
 
     /// Whether that pane is there and has that process, dead or alive.
-    pub async fn confirm(&self, guard: PaneGuard) -> Result<(), TypeError> {
+    pub async fn check_pane(&self, guard: PaneGuard) -> Result<(), TypeError> {
         let framing = Framing::fresh();
-        let answer = self.run(&[attach::confirm(&framing, guard)]).await?;
-        input::outcome(&framing, guard, &answer)
+        let answer = self.run(&[attach::check_pane(&framing, guard)]).await?;
+        input::parse_outcome(&framing, guard, &answer)
     }
 
     /// Starts a program in a dead pane, if it is still that one and still dead. The pane's program before it is what the
     /// guard names.
     pub async fn respawn(&self, guard: PaneGuard, cwd: Option<&str>, command: &str) -> Result<(), TypeError> {
         let framing = Framing::fresh();
-        let answer = self.run(&[input::respawn(&framing, guard, self.given_up(None), cwd, command)]).await?;
-        match input::outcome(&framing, guard, &answer) {
+        let answer = self.run(&[input::respawn(&framing, guard, self.deadline_second(None), cwd, command)]).await?;
+        match input::parse_outcome(&framing, guard, &answer) {
             // It is the dead pane that was meant: all that is left is the time.
-            Err(TypeError::Refused(Refused::Dead)) => Err(Refused::Late.into()),
+            Err(TypeError::Refused(TypeRefusal::Dead)) => Err(TypeRefusal::TooLate.into()),
             outcome => outcome,
         }
     }
 
     /// A call that was cut short may leave its buffer behind. It does no harm where the buffer is gone, and a server that
     /// is stopped does it when it goes on: nobody has to wait.
-    fn forget(&self, buffer: &str) {
-        let (server, forget) = (self.clone(), Command::new("delete-buffer").arg("-b").arg(buffer));
+    fn delete_buffer_in_background(&self, buffer: &str) {
+        let (server, forget) = (self.clone(), TmuxCommand::new("delete-buffer").arg("-b").arg(buffer));
         tokio::spawn(async move { server.run(&[forget]).await });
     }
 
     /// The last lines of what a pane has shown, wrapped lines in one, with colours if asked for.
     pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
         let framing = Framing::fresh();
-        let output = self.exec(&capture::output(&framing, pane, lines, colours), None).await?;
+        let output = self.exec(&capture::history_commands(&framing, pane, lines, colours), None).await?;
         let captures = capture::parse(&framing, &output.stdout);
         match captures.is_empty() {
-            true => self.judge(&output).map(|()| None),
+            true => self.check_status(&output).map(|()| None),
             false => Ok(captures.into_iter().next()),
         }
     }
 
     /// Runs the commands in order in one call; the first that fails ends it.
-    pub async fn run(&self, commands: &[Command]) -> Result<Vec<u8>, TmuxError> {
-        self.answer(commands, None).await
+    pub async fn run(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
+        self.run_with_stdin(commands, None).await
     }
 
-    async fn answer(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Vec<u8>, TmuxError> {
+    async fn run_with_stdin(&self, commands: &[TmuxCommand], stdin: Option<&[u8]>) -> Result<Vec<u8>, TmuxError> {
         let output = self.exec(commands, stdin).await?;
-        self.judge(&output)?;
+        self.check_status(&output)?;
         Ok(output.stdout)
     }
 
     /// The same, and the server is started where there is none.
-    pub(crate) async fn run_starting(&self, commands: &[Command]) -> Result<Vec<u8>, TmuxError> {
-        let output = self.spawn(self.words(&["-u"], commands), None).await?;
-        self.judge(&output)?;
+    pub(crate) async fn run_or_start_server(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
+        let output = self.spawn(self.arguments(&["-u"], commands), None).await?;
+        self.check_status(&output)?;
         Ok(output.stdout)
     }
 
     /// The second, by the clock of its host, from which on a call that begins now has been given up.
-    pub(crate) fn given_up(&self, stdin: Option<&[u8]>) -> u64 {
+    pub(crate) fn deadline_second(&self, stdin: Option<&[u8]>) -> u64 {
         let now = match &self.executor {
             Executor::Local => SystemTime::now(),
             Executor::Host(shell) => shell.now(),
         };
-        input::given_up(now, self.patience(stdin))
+        input::deadline_second(now, self.call_timeout(stdin))
     }
 
     /// How long a call may take where the program runs.
-    fn patience(&self, stdin: Option<&[u8]>) -> Duration {
+    fn call_timeout(&self, stdin: Option<&[u8]>) -> Duration {
         match self.executor {
             Executor::Local => self.timeout,
             Executor::Host(_) => {
-                let text = Duration::from_secs((stdin.map_or(0, <[u8]>::len) / BYTES_PER_SECOND) as u64);
-                self.timeout + text.min(TEXT_TAKES)
+                let text = Duration::from_secs((stdin.map_or(0, <[u8]>::len) / MIN_BYTES_PER_SECOND) as u64);
+                self.timeout + text.min(MAX_TEXT_ALLOWANCE)
             }
         }
     }
 
-    async fn exec(&self, commands: &[Command], stdin: Option<&[u8]>) -> Result<Answer, TmuxError> {
+    async fn exec(&self, commands: &[TmuxCommand], stdin: Option<&[u8]>) -> Result<ShellOutput, TmuxError> {
         match &self.executor {
-            Executor::Local => self.spawn(self.words(&ONLY_ASKING, commands), stdin).await,
+            Executor::Local => self.spawn(self.arguments(&NEVER_START_FLAGS, commands), stdin).await,
             Executor::Host(shell) => {
-                let patience = self.patience(stdin);
-                let mut question = Question::default();
-                question.add(self.line(commands, stdin, patience));
-                let answers = shell.ask(question, patience + ON_THE_WAY).await?;
+                let patience = self.call_timeout(stdin);
+                let mut question = ShellBatch::default();
+                question.add(self.shell_line(commands, stdin, patience));
+                let answers = shell.run(question, patience + ROUND_TRIP_ALLOWANCE).await?;
                 answers.into_iter().next().ok_or_else(|| TmuxError::Unreachable("it did not answer".into()))
             }
         }
     }
 
     /// Whether the program did what it was told.
-    pub(crate) fn judge(&self, answer: &Answer) -> Result<(), TmuxError> {
+    pub(crate) fn check_status(&self, answer: &ShellOutput) -> Result<(), TmuxError> {
         match (answer.status, &self.executor) {
             (0, _) => Ok(()),
             (127, Executor::Host(_)) => Err(TmuxError::NotInstalled(self.program.display().to_string())),
             // How `timeout` tells that it had to end it.
             (124 | 137, Executor::Host(_)) => Err(TmuxError::Timeout(self.timeout)),
-            _ => Err(complaint(&String::from_utf8_lossy(&answer.stderr))),
+            _ => Err(error_from_stderr(&String::from_utf8_lossy(&answer.stderr))),
         }
     }
 
     /// The words of a call.
-    fn words(&self, flags: &[&str], commands: &[Command]) -> Vec<OsString> {
+    fn arguments(&self, flags: &[&str], commands: &[TmuxCommand]) -> Vec<OsString> {
         let socket = ["-S".into(), self.socket.clone().into_os_string()];
-        flags.iter().map(OsString::from).chain(socket).chain(chain(commands)).collect()
+        flags.iter().map(OsString::from).chain(socket).chain(chain_arguments(commands)).collect()
     }
 
     /// The call as a line for the shell of its host.
-    pub(crate) fn line(&self, commands: &[Command], stdin: Option<&[u8]>, patience: Duration) -> Vec<u8> {
-        let mut line = stdin.map(|text| [printing(text), b" | ".to_vec()].concat()).unwrap_or_default();
+    pub(crate) fn shell_line(&self, commands: &[TmuxCommand], stdin: Option<&[u8]>, patience: Duration) -> Vec<u8> {
+        let mut line = stdin.map(|text| [print_command(text), b" | ".to_vec()].concat()).unwrap_or_default();
         if let Executor::Host(shell) = &self.executor
             && shell.facts().has_timeout
         {
             line.extend(format!("timeout -s KILL {} ", patience.as_secs().max(1)).bytes());
         }
-        let words = self.words(&ONLY_ASKING, commands);
+        let words = self.arguments(&NEVER_START_FLAGS, commands);
         let words = [self.program.as_os_str()].into_iter().chain(words.iter().map(OsString::as_os_str));
         line.extend(command_line(words));
         line
     }
 
-    async fn spawn(&self, words: Vec<OsString>, stdin: Option<&[u8]>) -> Result<Answer, TmuxError> {
+    async fn spawn(&self, words: Vec<OsString>, stdin: Option<&[u8]>) -> Result<ShellOutput, TmuxError> {
         let mut child = tokio::process::Command::new(&self.program)
             .args(words)
             .env_remove("TMUX")
@@ -267,18 +270,18 @@ impl TmuxServer {
                 write_all(input, stdin.unwrap_or_default())
             );
             let status = child.wait().await.map_err(|e| TmuxError::Spawn(e.to_string()))?;
-            Ok(Answer { stdout: stdout?, stderr: stderr?, status: status.code().unwrap_or(-1) })
+            Ok(ShellOutput { stdout: stdout?, stderr: stderr?, status: status.code().unwrap_or(-1) })
         };
         tokio::time::timeout(self.timeout, all).await.unwrap_or(Err(TmuxError::Timeout(self.timeout)))
     }
 
     /// The version of the program, which is not always that of the server.
-    pub async fn program_version(program: &Path, timeout: Duration) -> Result<Version, TmuxError> {
+    pub async fn program_version(program: &Path, timeout: Duration) -> Result<TmuxVersion, TmuxError> {
         let mut command = tokio::process::Command::new(program);
         command.arg("-V").stdin(Stdio::null()).kill_on_drop(true);
         let output = tokio::time::timeout(timeout, command.output()).await.map_err(|_| TmuxError::Timeout(timeout))?;
         let output = output.map_err(|error| spawn_error(program, &error))?;
-        Ok(Version::parse(&String::from_utf8_lossy(&output.stdout)))
+        Ok(TmuxVersion::parse(&String::from_utf8_lossy(&output.stdout)))
     }
 }
 
@@ -292,11 +295,11 @@ async fn write_all(to: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
 async fn read_bounded(from: &mut Option<impl tokio::io::AsyncRead + Unpin>) -> Result<Vec<u8>, TmuxError> {
     let mut bytes = Vec::new();
     if let Some(from) = from {
-        let read = from.take(LARGEST_ANSWER).read_to_end(&mut bytes).await;
+        let read = from.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes).await;
         read.map_err(|e| TmuxError::Unreadable(e.to_string()))?;
     }
-    if bytes.len() as u64 >= LARGEST_ANSWER {
-        return Err(TmuxError::Unreadable(format!("more than {} MiB", LARGEST_ANSWER >> 20)));
+    if bytes.len() as u64 >= MAX_OUTPUT_BYTES {
+        return Err(TmuxError::Unreadable(format!("more than {} MiB", MAX_OUTPUT_BYTES >> 20)));
     }
     Ok(bytes)
 }
@@ -316,7 +319,7 @@ fn spawn_error(program: &Path, error: &std::io::Error) -> TmuxError {
     }
 }
 
-fn complaint(stderr: &str) -> TmuxError {
+fn error_from_stderr(stderr: &str) -> TmuxError {
     let text = stderr.trim();
     let gone = ["no server running", "error connecting", "server exited", "lost server"];
     if gone.iter().any(|words| text.contains(words)) {

@@ -32,14 +32,14 @@ impl SocketDir {
             return Vec::new();
         }
         let Ok(entries) = fs::read_dir(&self.0) else { return Vec::new() };
-        let mut sockets: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| own_socket(p)).collect();
+        let mut sockets: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| is_own_socket(p)).collect();
         sockets.sort();
         sockets
     }
 }
 
 /// Whether this is a socket that belongs to us. Links are not followed.
-pub fn own_socket(path: &Path) -> bool {
+pub fn is_own_socket(path: &Path) -> bool {
     fs::symlink_metadata(path)
         .is_ok_and(|meta| meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw())
 }

@@ -3,27 +3,27 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 
-const TAKEN: char = 't';
+const PIPE_IN_USE: char = 't';
 
 /// Both in one command of the server's: a pipe that the user opens in between must not be replaced.
-pub(crate) fn tap(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<Command> {
+pub(crate) fn open_pipe(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
-    let taken = format!("display-message -p {}", framing.record(TAKEN, &[]));
+    let taken = format!("display-message -p {}", framing.record(PIPE_IN_USE, &[]));
     // With -I tmux notices when the program ends, not only when the pane writes next. Nothing can come back on it: the
     // program's output goes nowhere.
-    let open = [b"pipe-pane -IO -t ", target.as_bytes(), b" ", &quoted(&unexpanded(&shell(argv)))].concat();
-    let choice = Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg("#{pane_pipe}");
+    let open = [b"pipe-pane -IO -t ", target.as_bytes(), b" ", &quoted(&escape_formats(&exec_line(argv)))].concat();
+    let choice = TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg("#{pane_pipe}");
     vec![choice.arg(taken).arg(OsString::from_vec(open))]
 }
 
-pub(crate) fn was_taken(framing: &Framing, answer: &[u8]) -> bool {
-    !framing.records(TAKEN, answer).is_empty()
+pub(crate) fn pipe_was_in_use(framing: &Framing, answer: &[u8]) -> bool {
+    !framing.records(PIPE_IN_USE, answer).is_empty()
 }
 
 /// A line for `sh` that becomes this program, and says nothing.
-pub(crate) fn shell(argv: &[OsString]) -> Vec<u8> {
+pub(crate) fn exec_line(argv: &[OsString]) -> Vec<u8> {
     let words: Vec<Vec<u8>> = argv.iter().map(|word| quoted(word.as_bytes())).collect();
     [b"exec ".as_slice(), &words.join(&b' '), b" >/dev/null"].concat()
 }
@@ -42,7 +42,7 @@ pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
 }
 
 /// tmux takes the line for a format, and for a time's.
-pub(crate) fn unexpanded(line: &[u8]) -> Vec<u8> {
+pub(crate) fn escape_formats(line: &[u8]) -> Vec<u8> {
     line.iter().flat_map(|byte| if matches!(byte, b'#' | b'%') { vec![*byte; 2] } else { vec![*byte] }).collect()
 }
 
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn words_are_kept_whole() {
-        let line = shell(&["/a b/it's".into(), "$(x)".into()]);
+        let line = exec_line(&["/a b/it's".into(), "$(x)".into()]);
         assert_eq!(String::from_utf8_lossy(&line), r"exec '/a b/it'\''s' '$(x)' >/dev/null");
-        assert_eq!(unexpanded(b"50% #{x}"), b"50%% ##{x}");
+        assert_eq!(escape_formats(b"50% #{x}"), b"50%% ##{x}");
     }
 }

@@ -3,16 +3,16 @@
 use std::fmt;
 
 /// The oldest tmux that has everything we use.
-pub const MINIMUM: Version = Version { major: 3, minor: 2 };
+pub const MIN_VERSION: TmuxVersion = TmuxVersion { major: 3, minor: 2 };
 
 /// `3.3a` is 3.3 to us: letters are bug-fix releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
+pub struct TmuxVersion {
     pub major: u32,
     pub minor: u32,
 }
 
-impl Version {
+impl TmuxVersion {
     /// From `tmux -V` or `#{version}`: `tmux 3.3a`, `3.2`, `next-3.7`, `openbsd-7.5`, `master`. What has no number in
     /// it is a development build and counts as new.
     pub fn parse(text: &str) -> Self {
@@ -31,11 +31,11 @@ impl Version {
     }
 
     pub fn is_supported(self) -> bool {
-        self >= MINIMUM
+        self >= MIN_VERSION
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for TmuxVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
@@ -47,12 +47,12 @@ mod tests {
 
     #[test]
     fn versions_as_tmux_prints_them() {
-        assert_eq!(Version::parse("tmux 3.3a\n"), Version { major: 3, minor: 3 });
-        assert_eq!(Version::parse("next-3.7"), Version { major: 3, minor: 7 });
-        assert!(!Version::parse("tmux 3.1c").is_supported());
-        assert!(!Version::parse("2.9").is_supported());
-        assert!(Version::parse("3.2a").is_supported());
-        assert!(Version::parse("master").is_supported());
-        assert!(Version::parse("tmux openbsd-7.5").is_supported());
+        assert_eq!(TmuxVersion::parse("tmux 3.3a\n"), TmuxVersion { major: 3, minor: 3 });
+        assert_eq!(TmuxVersion::parse("next-3.7"), TmuxVersion { major: 3, minor: 7 });
+        assert!(!TmuxVersion::parse("tmux 3.1c").is_supported());
+        assert!(!TmuxVersion::parse("2.9").is_supported());
+        assert!(TmuxVersion::parse("3.2a").is_supported());
+        assert!(TmuxVersion::parse("master").is_supported());
+        assert!(TmuxVersion::parse("tmux openbsd-7.5").is_supported());
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use agtmux_testkit::{World, wait_for, wait_until};
-use agtmux_tmux::{Command, Framing, TmuxError, TmuxServer};
+use agtmux_testkit::{TestWorld, wait_for, wait_until};
+use agtmux_tmux::{Framing, TmuxCommand, TmuxError, TmuxServer};
 
 const SOON: Duration = Duration::from_secs(20);
 
-fn asked(server: &agtmux_testkit::TmuxServer) -> TmuxServer {
+fn asked(server: &agtmux_testkit::TestTmuxServer) -> TmuxServer {
     TmuxServer::new("tmux", server.socket(), SOON)
 }
 
@@ -19,7 +19,7 @@ fn number(id: &str) -> u32 {
 /// `display-message -t %99` succeeds and speaks of another pane, or of none.
 #[tokio::test]
 async fn a_pane_that_is_gone_is_not_mistaken_for_another() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     let stays = number(&server.new_session("work", "cat"));
     let goes = server.run(&["split-window", "-P", "-F", "#{pane_id}", "-t", "=work:", "cat"]);
@@ -40,7 +40,7 @@ async fn a_pane_that_is_gone_is_not_mistaken_for_another() {
 /// A capture from the history has the whole screen besides, and one with joined lines has other rows than the screen.
 #[tokio::test]
 async fn a_capture_is_the_screen_and_nothing_but_it() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     let long = "w".repeat(100);
     let print = format!("for n in $(seq 1 60); do echo line-$n; done; echo {long}; printf 'typed'; exec cat");
@@ -60,7 +60,7 @@ async fn a_capture_is_the_screen_and_nothing_but_it() {
 
 #[tokio::test]
 async fn a_capture_shows_the_screen_that_is_in_use_with_its_colours() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     let print = r"printf 'below\n\033[?1049h\033[H\033[2mghost\033[0m typed'; exec cat";
     let pane = server.new_session("work", print);
@@ -70,7 +70,7 @@ async fn a_capture_shows_the_screen_that_is_in_use_with_its_colours() {
     assert!(ghost == "\x1b[2m" && typed.starts_with("\x1b[0m"), "{screen:?}");
 }
 
-async fn wait_for_screen(server: &agtmux_testkit::TmuxServer, pane: &str, end: &str) -> String {
+async fn wait_for_screen(server: &agtmux_testkit::TestTmuxServer, pane: &str, end: &str) -> String {
     wait_until("the pane to be drawn", SOON, || server.run(&["capture-pane", "-p", "-t", pane]).trim().ends_with(end));
     let captured = asked(server).capture(&[number(pane)]).await.expect("it answers");
     String::from_utf8_lossy(&captured[0].screen).into_owned()
@@ -79,13 +79,15 @@ async fn wait_for_screen(server: &agtmux_testkit::TmuxServer, pane: &str, end: &
 /// tmux takes a `;` at the end of a word for the end of the command.
 #[tokio::test]
 async fn words_reach_tmux_as_they_are() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let tmux = asked(&server);
     for text in ["a;", ";", "a\\;", "; kill-server ;", "two words", "$HOME", "~", "'\"", "-x", "é §\ttab"] {
-        tmux.run(&[Command::new("set-buffer").arg("-b").arg("word").arg("--").arg(text)]).await.expect("it is stored");
-        let answer = tmux.run(&[Command::new("show-buffer").arg("-b").arg("word")]).await.expect("it is shown");
+        tmux.run(&[TmuxCommand::new("set-buffer").arg("-b").arg("word").arg("--").arg(text)])
+            .await
+            .expect("it is stored");
+        let answer = tmux.run(&[TmuxCommand::new("show-buffer").arg("-b").arg("word")]).await.expect("it is shown");
         assert_eq!(String::from_utf8_lossy(&answer), text);
     }
 }
@@ -93,7 +95,7 @@ async fn words_reach_tmux_as_they_are() {
 /// A listing must not start the server that it asks for.
 #[tokio::test]
 async fn who_asks_a_server_that_is_not_there_does_not_start_it() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     assert_eq!(asked(&server).list().await, Err(TmuxError::NoServer));
     server.new_session("work", "cat");
@@ -105,7 +107,7 @@ async fn who_asks_a_server_that_is_not_there_does_not_start_it() {
 /// `list-panes -a` fails where there is no session, which is neither an outage nor the end of the server.
 #[tokio::test]
 async fn a_server_without_sessions_has_no_panes() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     server.run(&["set-option", "-s", "exit-empty", "off"]);
@@ -121,14 +123,14 @@ async fn a_server_without_sessions_has_no_panes() {
 /// Ids begin at %0 again and the socket is the same: only pid and start time tell.
 #[tokio::test]
 async fn another_life_of_a_server_has_the_same_ids_and_another_generation() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let before = asked(&server).list().await.expect("it answers");
     server.kill_server();
     server.new_session("work", "cat");
     let after = asked(&server).list().await.expect("it answers");
-    let ids = |rows: &[agtmux_tmux::PaneRow]| (rows[0].session, rows[0].window, rows[0].pane);
+    let ids = |rows: &[agtmux_tmux::ListedPane]| (rows[0].session, rows[0].window, rows[0].pane);
     assert_eq!(ids(&after.rows), ids(&before.rows));
     assert_ne!(after.server, before.server);
 }
@@ -136,7 +138,7 @@ async fn another_life_of_a_server_has_the_same_ids_and_another_generation() {
 /// What a program draws can look like our frames only if it knows the word of the call, which is made for each.
 #[tokio::test]
 async fn frames_on_a_screen_are_not_ours() {
-    let world = World::new();
+    let world = TestWorld::new();
     let server = world.tmux("default");
     let old = Framing::fresh();
     let forged = [old.record('h', &["1", "%7", "1", "forged"]), old.record('e', &[])].join("\n");

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::{World, process, wait_for, wait_until};
-use agtmux_tmux::host::{HostShell, ShellError, Sweep, Swept};
+use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
+use agtmux_tmux::host::{HostScan, HostScanRequest, HostShell, ShellError};
 use agtmux_tmux::platform::process_table;
-use agtmux_tmux::{Key, PaneGuard, Refused, TmuxError, TypeError, Typing};
+use agtmux_tmux::{PaneGuard, PaneInput, TmuxError, TmuxKey, TypeError, TypeRefusal};
 use rustix::process::Signal;
 use tokio::process::Command;
 
@@ -17,40 +17,40 @@ const SOON: Duration = Duration::from_secs(20);
 const PATIENT: Duration = Duration::from_secs(10);
 
 /// The runtime ends before the world does: what it has started is gone by then.
-fn in_world(test: impl AsyncFnOnce(&World)) {
-    let world = World::new();
+fn in_world(test: impl AsyncFnOnce(&TestWorld)) {
+    let world = TestWorld::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(test(&world));
 }
 
-async fn shell(world: &World) -> HostShell {
+async fn shell(world: &TestWorld) -> HostShell {
     shell_of(world, "sh", &[]).await.expect("a shell")
 }
 
-async fn shell_of(world: &World, program: &str, args: &[&str]) -> Result<HostShell, ShellError> {
+async fn shell_of(world: &TestWorld, program: &str, args: &[&str]) -> Result<HostShell, ShellError> {
     let mut command = world.command(program);
     command.args(args);
     HostShell::open(Command::from(command), PATIENT).await
 }
 
 /// Those that read what they are to run, as ours does and those of panes do not.
-fn shells(world: &World) -> Vec<u32> {
+fn shells(world: &TestWorld) -> Vec<u32> {
     world.processes().into_iter().filter(|pid| process::argv(*pid) == [b"sh"]).collect()
 }
 
 /// A pane's first process is a copy of its server until it has become what it is to run.
-fn becomes(server: &agtmux_testkit::TmuxServer, pane: &str, command: &str) {
+fn becomes(server: &agtmux_testkit::TestTmuxServer, pane: &str, command: &str) {
     wait_until("the pane's program", SOON, || {
         server.run(&["display-message", "-p", "-t", pane, "#{pane_current_command}"]) == command
     });
 }
 
-async fn sweep(shell: &HostShell, servers: Vec<PathBuf>) -> Swept {
-    let sweep = Sweep { sockets: true, servers, processes: true, ..Sweep::default() };
-    shell.sweep(&sweep, PATIENT).await.expect("it answers")
+async fn sweep(shell: &HostShell, servers: Vec<PathBuf>) -> HostScan {
+    let sweep = HostScanRequest { sockets: true, servers, processes: true, ..HostScanRequest::default() };
+    shell.scan(&sweep, PATIENT).await.expect("it answers")
 }
 
-fn guard(server: &agtmux_testkit::TmuxServer, pane: &str) -> PaneGuard {
+fn guard(server: &agtmux_testkit::TestTmuxServer, pane: &str) -> PaneGuard {
     let facts = server.run(&["display-message", "-p", "-t", pane, "#{pid} #{start_time} #{pane_pid}"]);
     let facts: Vec<i64> = facts.split(' ').map(|fact| fact.parse().expect("a number")).collect();
     let pid = |n: i64| u32::try_from(n).expect("a pid");
@@ -71,7 +71,7 @@ fn everything_on_a_host_is_seen_in_one_question() {
         let seen = sweep(&shell, found.clone()).await;
         for (socket, listing) in &seen.servers {
             let listing = listing.as_ref().unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
-            assert_eq!((listing.listing.rows.len(), listing.pulses.len()), (1, 1));
+            assert_eq!((listing.listing.rows.len(), listing.activity.len()), (1, 1));
             let there = agtmux_tmux::TmuxServer::new("tmux", socket, PATIENT).list().await.expect("it answers");
             assert_eq!(listing.listing, there, "as it is seen from here");
         }
@@ -106,19 +106,26 @@ fn a_pane_that_redraws_in_place_is_noticed() {
         let shell = shell(world).await;
         let look = async || {
             let seen = sweep(&shell, vec![server.socket().to_owned()]).await.servers.remove(0).1.expect("it answers");
-            (seen.pulses.into_values().next().expect("one pane"), seen.clock.expect("it tells the time"))
+            (seen.activity.into_values().next().expect("one pane"), seen.clock.expect("it tells the time"))
         };
         let (first, clock) = look().await;
         wait_until("another second", SOON, || {
             server.run(&["display-message", "-p", "%s"]).parse::<i64>().is_ok_and(|now| now > clock + 1)
         });
         let (quiet, _) = look().await;
-        assert_eq!((quiet.activity, quiet.cursor), (first.activity, first.cursor), "it has written nothing");
+        assert_eq!(
+            (quiet.window_activity, quiet.cursor),
+            (first.window_activity, first.cursor),
+            "it has written nothing"
+        );
         fs::write(&tty, "\x1b[s\x1b[5;5Hredrawn\x1b[u").expect("its terminal");
         wait_until("the redraw", SOON, || server.run(&["capture-pane", "-p", "-t", &pane]).contains("redrawn"));
         let (wrote, clock) = look().await;
         assert_eq!(wrote.cursor, first.cursor);
-        assert!(wrote.activity > first.activity && wrote.activity <= clock, "{wrote:?} at {clock}");
+        assert!(
+            wrote.window_activity > first.window_activity && wrote.window_activity <= clock,
+            "{wrote:?} at {clock}"
+        );
     });
 }
 
@@ -132,16 +139,16 @@ fn a_large_paste_arrives_to_the_last_byte() {
         let tmux = shell.tmux(server.socket(), PATIENT);
         let line = "$(touch x) `id` 'q' \"d\" \\n \\ %s %% 日本語 -x ; # \u{1}\u{7f}\t\u{80}\n";
         let text = format!("-{}\n\n", line.repeat((1 << 20) / line.len()));
-        tmux.type_into(guard(&server, &pane), Typing::Bracketed(&text)).await.expect("typed");
-        tmux.type_into(guard(&server, &pane), Typing::Keys(&[Key::Character('|')])).await.expect("typed");
+        tmux.type_into(guard(&server, &pane), PaneInput::Bracketed(&text)).await.expect("typed");
+        tmux.type_into(guard(&server, &pane), PaneInput::Keys(&[TmuxKey::Character('|')])).await.expect("typed");
         let read = wait_for("the end of it", Duration::from_secs(60), || {
             fs::read(&notes).ok().filter(|read| read.ends_with(b"|")).ok_or("not yet")
         });
         assert!(read == format!("{text}|").as_bytes(), "{} bytes of {} came", read.len(), text.len() + 1);
         assert_eq!(server.run(&["list-buffers"]), "", "no buffer is left behind");
         let other = PaneGuard { pane_pid: 1, ..guard(&server, &pane) };
-        let refused = tmux.type_into(other, Typing::Paste("x")).await;
-        assert_eq!(refused, Err(TypeError::Refused(Refused::OtherProcess)));
+        let refused = tmux.type_into(other, PaneInput::Paste("x")).await;
+        assert_eq!(refused, Err(TypeError::Refused(TypeRefusal::OtherProcess)));
         assert!(!world.home().join("x").exists() && !world.dir().join("x").exists());
     });
 }
@@ -167,8 +174,8 @@ fn a_server_that_hangs_costs_its_own_answer_only() {
         let shell = shell(world).await;
         process::signal(pid, Signal::STOP);
         let servers = vec![hangs.socket().to_owned(), well.socket().to_owned()];
-        let sweep = Sweep { servers, ..Sweep::default() };
-        let seen = shell.sweep(&sweep, Duration::from_secs(1)).await.expect("the shell answers");
+        let sweep = HostScanRequest { servers, ..HostScanRequest::default() };
+        let seen = shell.scan(&sweep, Duration::from_secs(1)).await.expect("the shell answers");
         let outcomes: Vec<bool> = seen.servers.iter().map(|(_, listing)| listing.is_ok()).collect();
         assert_eq!(outcomes, [false, true]);
         assert!(matches!(seen.servers[0].1, Err(TmuxError::Timeout(_))), "{:?}", seen.servers[0].1);
@@ -189,7 +196,7 @@ fn a_host_that_does_not_answer_is_given_up_and_not_waited_for() {
 }
 
 /// A shell that answers nothing any more.
-async fn stopped_shell(world: &World) -> HostShell {
+async fn stopped_shell(world: &TestWorld) -> HostShell {
     let id_file = world.home().join("id");
     let script = format!("echo $$ >{}; exec sh", id_file.display());
     let shell = shell_of(world, "sh", &["-c", &script]).await.expect("a shell");
@@ -217,8 +224,8 @@ fn a_host_that_falls_silent_is_given_up_as_soon_as_one_program_should_have_answe
     in_world(async |world| {
         let shell = stopped_shell(world).await;
         let servers = (0..20).map(|n| world.dir().join(format!("no{n}"))).collect();
-        let (sweep, began) = (Sweep { servers, ..Sweep::default() }, Instant::now());
-        let seen = shell.sweep(&sweep, Duration::from_millis(500)).await;
+        let (sweep, began) = (HostScanRequest { servers, ..HostScanRequest::default() }, Instant::now());
+        let seen = shell.scan(&sweep, Duration::from_millis(500)).await;
         assert!(matches!(seen, Err(ShellError::Timeout { answered: 0, .. })), "{seen:?}");
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
         assert!(shell.has_ended() && shell.ping(PATIENT).await.is_err());
@@ -263,12 +270,12 @@ fn only_the_process_that_is_meant_is_struck() {
         let shell = shell(world).await;
         let mut sleeper = world.command("sleep").arg("600").spawn().expect("it starts");
         let found = shell.processes(PATIENT).await.expect("it answers").process(sleeper.id()).expect("it runs");
-        let stranger = agtmux_tmux::platform::Process { start: found.start + 1, ..found.clone() };
-        assert_eq!(shell.strike(&stranger, true, PATIENT).await, Ok(false));
+        let stranger = agtmux_tmux::platform::ProcessInfo { start: found.start + 1, ..found.clone() };
+        assert_eq!(shell.signal_process(&stranger, true, PATIENT).await, Ok(false));
         assert!(sleeper.try_wait().expect("a child").is_none(), "it was struck");
-        assert_eq!(shell.strike(&found, false, PATIENT).await, Ok(true));
+        assert_eq!(shell.signal_process(&found, false, PATIENT).await, Ok(true));
         sleeper.wait().expect("it ends");
-        assert_eq!(shell.strike(&found, false, PATIENT).await, Ok(false), "it has ended");
+        assert_eq!(shell.signal_process(&found, false, PATIENT).await, Ok(false), "it has ended");
     });
 }
 
@@ -309,13 +316,17 @@ fn the_clock_of_a_host_is_its_own() {
         let behind = shell.clock_ahead_ms();
         assert!((-86_403_000..=-86_399_000).contains(&behind), "{behind} ms");
         let tmux = shell.tmux(server.socket(), PATIENT);
-        let key = [Key::Character('x')];
-        let late = tmux.type_into(guard(&server, &pane), Typing::Keys(&key)).await;
-        assert_eq!(late, Err(TypeError::Refused(Refused::Late)), "by the clock that was believed it is too late");
+        let key = [TmuxKey::Character('x')];
+        let late = tmux.type_into(guard(&server, &pane), PaneInput::Keys(&key)).await;
+        assert_eq!(
+            late,
+            Err(TypeError::Refused(TypeRefusal::TooLate)),
+            "by the clock that was believed it is too late"
+        );
         // A listing tells the time at the server itself.
         sweep(&shell, vec![server.socket().to_owned()]).await;
         assert!(shell.clock_ahead_ms().abs() < 3000, "{} ms", shell.clock_ahead_ms());
-        assert_eq!(tmux.type_into(guard(&server, &pane), Typing::Keys(&key)).await, Ok(()));
+        assert_eq!(tmux.type_into(guard(&server, &pane), PaneInput::Keys(&key)).await, Ok(()));
     });
 }
 
@@ -348,6 +359,6 @@ fn a_host_with_busybox_only_tells_as_much() {
         let here = process_table(false).trees(&[pid]).pop().flatten().expect("it runs");
         assert_eq!((tree.foreground_pgrp, tree.processes[0].start), (here.foreground_pgrp, here.processes[0].start));
         assert_eq!(tree.processes[0].argv, here.processes[0].argv);
-        assert_eq!(shell.strike(&tree.processes[0], true, PATIENT).await, Ok(true));
+        assert_eq!(shell.signal_process(&tree.processes[0], true, PATIENT).await, Ok(true));
     });
 }

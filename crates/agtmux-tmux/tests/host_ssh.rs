@@ -8,10 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agtmux_testkit::{Host, HostOptions, Hosts, World, no_hosts_because, process, wait_until};
-use agtmux_tmux::host::{HostShell, REMOTE_COMMAND, Sweep, command_line};
-use agtmux_tmux::ssh::{Sharing, Ssh};
-use agtmux_tmux::{PaneGuard, TmuxServer, Typing};
+use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, TestWorld, hosts_unavailable_reason, process, wait_until};
+use agtmux_tmux::host::{HostScanRequest, HostShell, REMOTE_COMMAND, command_line};
+use agtmux_tmux::ssh::{ConnectionSharing, SshClient};
+use agtmux_tmux::{PaneGuard, PaneInput, TmuxServer};
 
 const SOON: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
@@ -30,19 +30,19 @@ const HOSTILE: [&str; 9] = [
 ];
 
 /// A host for each login shell that is installed here.
-fn in_every_shell(test: impl AsyncFn(&World, &Host, &Ssh)) {
-    if let Some(why) = no_hosts_because() {
+fn in_every_shell(test: impl AsyncFn(&TestWorld, &TestHost, &SshClient)) {
+    if let Some(why) = hosts_unavailable_reason() {
         eprintln!("skipped: {why}");
         return;
     }
-    let hub = World::new();
-    let hosts = Hosts::of(&hub);
+    let hub = TestWorld::new();
+    let hosts = TestHosts::for_hub(&hub);
     let paths = ["/bin/sh", "/bin/bash", "/usr/bin/zsh", "/usr/bin/fish", "/bin/busybox"].map(PathBuf::from);
     for shell in paths.iter().filter(|path| path.exists()) {
         let alias = shell.file_name().expect("a name").to_string_lossy().into_owned();
         let shell = if alias == "busybox" { busybox_shell(&hub, shell) } else { shell.clone() };
-        let host = hosts.start(&alias, HostOptions { shell: Some(shell), ..HostOptions::default() });
-        let ssh = Ssh::new(hub.bin().join("ssh"), &alias, hub.dir().join(format!("{alias}.sock")));
+        let host = hosts.start(&alias, TestHostOptions { shell: Some(shell), ..TestHostOptions::default() });
+        let ssh = SshClient::new(hub.bin().join("ssh"), &alias, hub.dir().join(format!("{alias}.sock")));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(test(&hub, &host, &ssh));
         drop(runtime);
@@ -53,7 +53,7 @@ fn in_every_shell(test: impl AsyncFn(&World, &Host, &Ssh)) {
 }
 
 /// busybox is the shell that it is called as.
-fn busybox_shell(hub: &World, busybox: &Path) -> PathBuf {
+fn busybox_shell(hub: &TestWorld, busybox: &Path) -> PathBuf {
     let link = hub.dir().join("ash");
     std::os::unix::fs::symlink(busybox, &link).expect("linked");
     link
@@ -67,8 +67,8 @@ fn made_anywhere(dir: &Path) -> bool {
     })
 }
 
-async fn open(ssh: &Ssh) -> HostShell {
-    HostShell::open(ssh.command(Sharing::Shared, REMOTE_COMMAND), PATIENT).await.expect("a shell there")
+async fn open(ssh: &SshClient) -> HostShell {
+    HostShell::open(ssh.command(ConnectionSharing::Shared, REMOTE_COMMAND), PATIENT).await.expect("a shell there")
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn sessions_and_servers_of_any_name_are_seen_and_typed_into() {
             server.run(&["display-message", "-p", "-t", &pane, "#{pane_current_command}"]) == "cat"
         });
         let shell = open(ssh).await;
-        let find = Sweep { sockets: true, ..Sweep::default() };
-        let servers = shell.sweep(&find, PATIENT).await.expect("it answers").sockets.expect("asked for");
+        let find = HostScanRequest { sockets: true, ..HostScanRequest::default() };
+        let servers = shell.scan(&find, PATIENT).await.expect("it answers").sockets.expect("asked for");
         assert_eq!(servers.len(), 5, "{servers:?}");
-        let list = Sweep { servers, ..Sweep::default() };
-        for (socket, listing) in shell.sweep(&list, PATIENT).await.expect("it answers").servers {
+        let list = HostScanRequest { servers, ..HostScanRequest::default() };
+        for (socket, listing) in shell.scan(&list, PATIENT).await.expect("it answers").servers {
             let here = TmuxServer::new("tmux", &socket, PATIENT).list().await.expect("it answers");
             let there = listing.unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
             assert_eq!(there.listing, here, "as it is seen on the host itself");
@@ -113,7 +113,7 @@ fn sessions_and_servers_of_any_name_are_seen_and_typed_into() {
         let times = if ssh.destination() == "sh" { (1 << 20) / words.len() } else { 1 };
         let text = words.repeat(times) + "\n\n|";
         let tmux = shell.tmux(server.socket(), PATIENT);
-        tmux.type_into(guard, Typing::Bracketed(&text)).await.expect("typed");
+        tmux.type_into(guard, PaneInput::Bracketed(&text)).await.expect("typed");
         wait_until("all of it", SOON, || fs::read(&notes).is_ok_and(|read| read == text.as_bytes()));
     });
 }
@@ -136,7 +136,7 @@ fn any_words_arrive_as_they_are() {
         let words: Vec<Vec<u8>> = hostile.chain(more.map(<[u8]>::to_vec)).chain(noise).collect();
         let printf = [OsStr::new("printf"), OsStr::new("<%s>")];
         let line = command_line(printf.into_iter().chain(words.iter().map(|word| OsStr::from_bytes(word))));
-        let mut command = ssh.command(Sharing::Alone, OsString::from_vec(line));
+        let mut command = ssh.command(ConnectionSharing::Dedicated, OsString::from_vec(line));
         let output = tokio::time::timeout(SOON, command.output()).await.expect("in time").expect("ssh runs");
         let expected: Vec<u8> = words.iter().flat_map(|word| [b"<", word.as_slice(), b">"].concat()).collect();
         let shown = |bytes: &[u8]| bytes.escape_ascii().to_string();
@@ -165,9 +165,13 @@ fn nothing_is_left_on_a_host_and_its_tmux_shows_nothing_of_ours() {
         };
         let shell = open(ssh).await;
         for _ in 0..3 {
-            let sweep =
-                Sweep { sockets: true, servers: vec![server.socket().to_owned()], processes: true, ..Sweep::default() };
-            shell.sweep(&sweep, PATIENT).await.expect("it answers");
+            let sweep = HostScanRequest {
+                sockets: true,
+                servers: vec![server.socket().to_owned()],
+                processes: true,
+                ..HostScanRequest::default()
+            };
+            shell.scan(&sweep, PATIENT).await.expect("it answers");
         }
         assert_eq!(seen(), before);
         assert_eq!(shells(), 1);

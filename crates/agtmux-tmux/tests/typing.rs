@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agtmux_testkit::{TmuxServer as Kept, World, wait_until};
-use agtmux_tmux::{Key, PaneGuard, Refused, TmuxError, TmuxServer, TypeError, Typing};
+use agtmux_testkit::{TestTmuxServer as Kept, TestWorld, wait_until};
+use agtmux_tmux::{PaneGuard, PaneInput, TmuxError, TmuxKey, TmuxServer, TypeError, TypeRefusal};
 
 const SOON: Duration = Duration::from_secs(20);
 /// Long enough for a busy machine.
@@ -17,7 +17,7 @@ struct Reader {
     server: Kept,
     pane: String,
     runtime: tokio::runtime::Runtime,
-    world: World,
+    world: TestWorld,
 }
 
 fn reader_command(notes: &std::path::Path) -> String {
@@ -26,7 +26,7 @@ fn reader_command(notes: &std::path::Path) -> String {
 
 impl Reader {
     fn new() -> Self {
-        let world = World::new();
+        let world = TestWorld::new();
         let (server, notes) = (world.tmux("default"), world.home().join("notes"));
         let pane = server.new_session("work", &reader_command(&notes));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -44,15 +44,15 @@ impl Reader {
         PaneGuard { server_pid: pid(facts[0]), server_start: facts[1], pane, pane_pid: pid(facts[2]) }
     }
 
-    fn types(&self, guard: PaneGuard, typing: Typing<'_>, timeout: Duration) -> Result<(), TypeError> {
+    fn types(&self, guard: PaneGuard, typing: PaneInput<'_>, timeout: Duration) -> Result<(), TypeError> {
         let server = TmuxServer::new("tmux", self.server.socket(), timeout);
         self.runtime.block_on(server.type_into(guard, typing))
     }
 
     #[track_caller]
-    fn refuses(&self, guard: PaneGuard, why: Refused) {
-        let interrupt = [Key::Named("C-c".into())];
-        for typing in [Typing::Paste("pasted"), Typing::Keys(&interrupt)] {
+    fn refuses(&self, guard: PaneGuard, why: TypeRefusal) {
+        let interrupt = [TmuxKey::Named("C-c".into())];
+        for typing in [PaneInput::Paste("pasted"), PaneInput::Keys(&interrupt)] {
             assert_eq!(self.types(guard, typing, PATIENT), Err(TypeError::Refused(why)), "{typing:?}");
         }
         assert_eq!(self.server.run(&["list-buffers", "-F", "#{buffer_name}"]), "", "a buffer was left behind");
@@ -74,8 +74,8 @@ fn a_pane_that_is_meant_gets_every_byte_and_no_buffer_is_left() {
     reader.server.run(&["set-buffer", "the user's own"]);
     let before = reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]);
     let text = "two\nlines; #(touch x) #{pane_id} $(x) `y` \\ ' \" 日本語 -x ;";
-    let keys = [Key::Character(';'), Key::Character('é'), Key::enter()];
-    for typing in [Typing::Paste(text), Typing::Keys(&keys), Typing::LeaveMode] {
+    let keys = [TmuxKey::Character(';'), TmuxKey::Character('é'), TmuxKey::enter()];
+    for typing in [PaneInput::Paste(text), PaneInput::Keys(&keys), PaneInput::LeaveMode] {
         assert_eq!(reader.types(reader.guard(), typing, PATIENT), Ok(()), "{typing:?}");
     }
     assert_eq!(reader.server.run(&["list-buffers", "-F", "#{buffer_name} #{buffer_sample}"]), before);
@@ -86,12 +86,12 @@ fn a_pane_that_is_meant_gets_every_byte_and_no_buffer_is_left() {
 fn another_life_of_the_server_or_of_the_pane_is_refused() {
     let reader = Reader::new();
     let guard = reader.guard();
-    reader.refuses(PaneGuard { server_pid: guard.server_pid + 1, ..guard }, Refused::OtherServer);
-    reader.refuses(PaneGuard { server_start: guard.server_start - 1, ..guard }, Refused::OtherServer);
-    reader.refuses(PaneGuard { pane_pid: guard.pane_pid + 1, ..guard }, Refused::OtherProcess);
-    reader.refuses(PaneGuard { pane: 99, ..guard }, Refused::NoPane);
+    reader.refuses(PaneGuard { server_pid: guard.server_pid + 1, ..guard }, TypeRefusal::OtherServer);
+    reader.refuses(PaneGuard { server_start: guard.server_start - 1, ..guard }, TypeRefusal::OtherServer);
+    reader.refuses(PaneGuard { pane_pid: guard.pane_pid + 1, ..guard }, TypeRefusal::OtherProcess);
+    reader.refuses(PaneGuard { pane: 99, ..guard }, TypeRefusal::NoPane);
     reader.server.run(&["respawn-pane", "-k", "-t", &reader.pane, &reader_command(&reader.notes)]);
-    reader.refuses(guard, Refused::OtherProcess);
+    reader.refuses(guard, TypeRefusal::OtherProcess);
     let current = || reader.server.run(&["display-message", "-p", "-t", &reader.pane, "#{pane_current_command}"]);
     wait_until("the reader", SOON, || current() == "cat");
     reader.has_read("");
@@ -103,16 +103,16 @@ fn a_pane_that_takes_no_keys_is_refused() {
     let (guard, pane) = (reader.guard(), reader.pane.as_str());
     for mode in [&["copy-mode", "-t", pane][..], &["clock-mode", "-t", pane], &["choose-tree", "-t", pane]] {
         reader.server.run(mode);
-        reader.refuses(guard, Refused::InMode);
+        reader.refuses(guard, TypeRefusal::InMode);
         // It leaves any mode, if it is asked to.
-        assert_eq!(reader.types(guard, Typing::LeaveMode, PATIENT), Ok(()));
+        assert_eq!(reader.types(guard, PaneInput::LeaveMode, PATIENT), Ok(()));
         assert_eq!(reader.server.run(&["display-message", "-p", "-t", pane, "#{pane_in_mode}"]), "0", "{mode:?}");
     }
     reader.server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "on"]);
-    reader.refuses(guard, Refused::Synchronized);
+    reader.refuses(guard, TypeRefusal::Synchronized);
     reader.server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "off"]);
     reader.server.run(&["select-pane", "-d", "-t", pane]);
-    reader.refuses(guard, Refused::InputOff);
+    reader.refuses(guard, TypeRefusal::InputOff);
     reader.server.run(&["select-pane", "-e", "-t", pane]);
     reader.has_read("");
 }
@@ -126,8 +126,8 @@ fn a_dead_pane_is_refused_and_its_server_survives() {
     agtmux_testkit::process::signal(guard.pane_pid, rustix::process::Signal::KILL);
     let dead = || reader.server.run(&["display-message", "-p", "-t", &reader.pane, "#{pane_dead}"]) == "1";
     wait_until("the pane to be dead", SOON, dead);
-    reader.refuses(guard, Refused::Dead);
-    assert_eq!(reader.types(guard, Typing::LeaveMode, PATIENT), Err(TypeError::Refused(Refused::Dead)));
+    reader.refuses(guard, TypeRefusal::Dead);
+    assert_eq!(reader.types(guard, PaneInput::LeaveMode, PATIENT), Err(TypeError::Refused(TypeRefusal::Dead)));
     assert_eq!(reader.server.pid(), server);
     assert_eq!(fs::read(&reader.notes).expect("notes"), b"");
 }
@@ -141,8 +141,8 @@ fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
     let (before, guard) = (buffers(), reader.guard());
     let stopped = reader.server.stop();
     let timeout = Duration::from_secs(1);
-    let keys = [Key::Character('x'), Key::enter()];
-    for typing in [Typing::Keys(&keys), Typing::Paste("pasted late")] {
+    let keys = [TmuxKey::Character('x'), TmuxKey::enter()];
+    for typing in [PaneInput::Keys(&keys), PaneInput::Paste("pasted late")] {
         assert_eq!(reader.types(guard, typing, timeout), Err(TypeError::Tmux(TmuxError::Timeout(timeout))));
     }
     // The last of them may hold until the second in which it was given up is over.
@@ -153,7 +153,7 @@ fn a_server_that_was_stopped_types_nothing_when_it_goes_on() {
     reader.has_read("");
     wait_until("our buffer to be gone", SOON, || buffers() == before);
     // It is as good as before.
-    assert_eq!(reader.types(guard, Typing::Paste("now"), PATIENT), Ok(()));
+    assert_eq!(reader.types(guard, PaneInput::Paste("now"), PATIENT), Ok(()));
     reader.has_read("|now");
     assert!(reader.world.dir().exists());
 }

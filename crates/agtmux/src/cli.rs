@@ -30,11 +30,11 @@ Files: AGTMUX_CONFIG, AGTMUX_STATE_DIR and AGTMUX_SOCKET say where they are.";
 #[command(name = "agtmux", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// List panes, windows or sessions and what their agents do
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// Connect your agents: put our hooks into their settings, beside what is there, and take them out again
     Setup(setup::SetupArgs),
     /// Run an agent and tell when it starts and how it ends
-    Run(run::RunArgs),
+    Run(run::AgentRunArgs),
     /// What the hooks of agents call: brings their events to the daemon. Never fails, never waits
     Hook(hook::HookArgs),
     /// Run a log of observations again and compare: exits with 1 at the first difference

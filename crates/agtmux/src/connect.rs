@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use agtmux_api::client::{Client, ClientError};
+use agtmux_api::client::{ApiClient, ClientError};
 use agtmux_api::paths::Paths;
 use bytes::Bytes;
 use serde::Serialize;
@@ -12,33 +12,33 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 
 /// What a detached daemon says on stdout to the one who started it.
 pub(crate) const READY: &str = "ready";
 pub(crate) const ALREADY_RUNNING: &str = "already running";
 
-const START_WITHIN: Duration = Duration::from_secs(10);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the holder of the lock gets to open its socket before it is taken for one that is about to end.
-const WINNER_OPENS_WITHIN: Duration = Duration::from_secs(1);
+const OTHER_OPENS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
-pub(crate) struct Daemon {
+pub(crate) struct DaemonClient {
     pub(crate) paths: Paths,
-    pub(crate) client: Client,
+    pub(crate) client: ApiClient,
 }
 
-impl Daemon {
+impl DaemonClient {
     pub(crate) fn from_env() -> Result<Self, CliError> {
         let paths = Paths::from_env()?;
-        let client = Client::new(paths.socket.clone());
+        let client = ApiClient::new(paths.socket.clone());
         Ok(Self { paths, client })
     }
 
     /// The answer as it came, from a daemon that is started when there is none.
-    pub(crate) async fn bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, CliError> {
+    pub(crate) async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, CliError> {
         match self.client.get_bytes(path, query).await {
             Err(ClientError::NotRunning(_)) => {
                 self.autostart().await?;
@@ -62,10 +62,10 @@ impl Daemon {
     /// Asks for something to be done and gives back the answer as it came.
     pub(crate) async fn act(&self, path: &str, request: &impl Serialize) -> Result<Bytes, CliError> {
         let body = Bytes::from(serde_json::to_vec(request).map_err(|error| CliError::io("write JSON", error))?);
-        match self.client.act(path, body.clone()).await {
+        match self.client.post_action(path, body.clone()).await {
             Err(ClientError::NotRunning(_)) => {
                 self.autostart().await?;
-                Ok(self.client.act(path, body).await?)
+                Ok(self.client.post_action(path, body).await?)
             }
             answer => Ok(answer?),
         }
@@ -83,55 +83,55 @@ impl Daemon {
     }
 
     /// For what takes the daemon a while to find out.
-    pub(crate) async fn patiently(&self, path: &str) -> Result<Bytes, CliError> {
-        match self.client.get_patiently(path).await {
+    pub(crate) async fn get_slow(&self, path: &str) -> Result<Bytes, CliError> {
+        match self.client.get_slow(path).await {
             Err(ClientError::NotRunning(_)) => {
                 self.autostart().await?;
-                Ok(self.client.get_patiently(path).await?)
+                Ok(self.client.get_slow(path).await?)
             }
             answer => Ok(answer?),
         }
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, CliError> {
-        parse(&self.bytes(path, query).await?)
+        parse(&self.get_bytes(path, query).await?)
     }
 
     pub(crate) async fn autostart(&self) -> Result<(), CliError> {
         if autostart_forbidden() {
-            let message = Message::new(format!("no daemon listens on '{}'", self.paths.socket.display()))
+            let message = CliMessage::new(format!("no daemon listens on '{}'", self.paths.socket.display()))
                 .because("AGTMUX_NO_AUTOSTART is set, so none was started")
                 .hint("agtmux daemon start");
-            return Err(CliError::new(Exit::NoDaemon, message));
+            return Err(CliError::new(CliExit::NoDaemon, message));
         }
         self.start().await
     }
 
     /// Returns when a daemon serves, whoever started it.
     pub(crate) async fn start(&self) -> Result<(), CliError> {
-        let deadline = Instant::now() + START_WITHIN;
+        let deadline = Instant::now() + START_TIMEOUT;
         loop {
             match spawn(deadline).await? {
-                Started::Ready => return Ok(()),
+                SpawnOutcome::Ready => return Ok(()),
                 // Someone else holds the lock: it opens its socket soon, or it is on its way out.
-                Started::LostTheRace => {
-                    let patience = deadline.min(Instant::now() + WINNER_OPENS_WITHIN);
-                    if self.appears_by(patience).await {
+                SpawnOutcome::AlreadyStarting => {
+                    let patience = deadline.min(Instant::now() + OTHER_OPENS_WITHIN);
+                    if self.wait_until_listening(patience).await {
                         return Ok(());
                     }
                 }
             }
             if Instant::now() >= deadline {
-                return Err(too_slow());
+                return Err(start_timeout());
             }
         }
     }
 
     /// Waits for somebody to listen.
-    pub(crate) async fn appears_by(&self, deadline: Instant) -> bool {
+    pub(crate) async fn wait_until_listening(&self, deadline: Instant) -> bool {
         loop {
             match self.client.connect().await {
-                Err(ClientError::NotRunning(_)) if Instant::now() < deadline => sleep(LOOK_EVERY).await,
+                Err(ClientError::NotRunning(_)) if Instant::now() < deadline => sleep(POLL_INTERVAL).await,
                 Err(ClientError::NotRunning(_)) => return false,
                 // Any other fault is told by the request that follows.
                 _ => return true,
@@ -149,12 +149,12 @@ fn autostart_forbidden() -> bool {
     std::env::var_os("AGTMUX_NO_AUTOSTART").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-enum Started {
+enum SpawnOutcome {
     Ready,
-    LostTheRace,
+    AlreadyStarting,
 }
 
-async fn spawn(deadline: Instant) -> Result<Started, CliError> {
+async fn spawn(deadline: Instant) -> Result<SpawnOutcome, CliError> {
     let exe = std::env::current_exe().map_err(|error| CliError::io("find the agtmux program", error))?;
     let mut child = Command::new(&exe)
         .args(["daemon", "run", "--detached"])
@@ -164,22 +164,22 @@ async fn spawn(deadline: Instant) -> Result<Started, CliError> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| CliError::io(&format!("start '{}'", exe.display()), error))?;
-    match timeout_at(deadline, first_word(&mut child)).await {
-        Err(_) => Err(too_slow()),
-        Ok(Some(word)) if word == READY => Ok(Started::Ready),
-        Ok(Some(word)) if word == ALREADY_RUNNING => Ok(Started::LostTheRace),
-        Ok(_) => Err(last_words(child, deadline).await),
+    match timeout_at(deadline, read_first_line(&mut child)).await {
+        Err(_) => Err(start_timeout()),
+        Ok(Some(word)) if word == READY => Ok(SpawnOutcome::Ready),
+        Ok(Some(word)) if word == ALREADY_RUNNING => Ok(SpawnOutcome::AlreadyStarting),
+        Ok(_) => Err(startup_error(child, deadline).await),
     }
 }
 
-async fn first_word(child: &mut Child) -> Option<String> {
+async fn read_first_line(child: &mut Child) -> Option<String> {
     let mut line = String::new();
     BufReader::new(child.stdout.take()?).read_line(&mut line).await.ok()?;
     Some(line.trim_end().to_owned())
 }
 
 /// The daemon ended before it served; it has said why.
-async fn last_words(mut child: Child, deadline: Instant) -> CliError {
+async fn startup_error(mut child: Child, deadline: Instant) -> CliError {
     let mut said = String::new();
     if let Some(mut stderr) = child.stderr.take() {
         // It may be cut short, but what came is still worth showing.
@@ -187,16 +187,17 @@ async fn last_words(mut child: Child, deadline: Instant) -> CliError {
     }
     let status = timeout_at(deadline, child.wait()).await.ok().and_then(Result::ok);
     let exit = match status.and_then(|status| status.code()) {
-        Some(code) if code == i32::from(Exit::Usage as u8) => Exit::Usage,
-        _ => Exit::Failed,
+        Some(code) if code == i32::from(CliExit::Usage as u8) => CliExit::Usage,
+        _ => CliExit::Failed,
     };
-    let message = Message::new("the daemon could not be started").because(said.trim().trim_start_matches("agtmux: "));
+    let message =
+        CliMessage::new("the daemon could not be started").because(said.trim().trim_start_matches("agtmux: "));
     CliError::new(exit, message.hint("agtmux daemon run   (in the foreground, to see what it does)"))
 }
 
-fn too_slow() -> CliError {
-    let message = Message::new(format!("the daemon did not get ready within {} s", START_WITHIN.as_secs()))
+fn start_timeout() -> CliError {
+    let message = CliMessage::new(format!("the daemon did not get ready within {} s", START_TIMEOUT.as_secs()))
         .hint("agtmux daemon logs")
         .hint("agtmux daemon status");
-    CliError::new(Exit::NoDaemon, message)
+    CliError::new(CliExit::NoDaemon, message)
 }

@@ -7,64 +7,64 @@ use agtmux_api::config::ConfigError;
 use agtmux_api::error::ErrorCode;
 use agtmux_api::paths::PathError;
 
-use crate::message::Message;
+use crate::message::CliMessage;
 
 /// How the program ends. `docs/exit-codes.md` and `agtmux --help` list the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Exit {
+pub(crate) enum CliExit {
     Ok = 0,
     Failed = 1,
     Usage = 2,
     NoDaemon = 3,
     OtherVersion = 4,
-    DaemonFault = 5,
+    DaemonFailed = 5,
     NotExecutable = 126,
     NotFound = 127,
     Interrupted = 130,
     Terminated = 143,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CliExit> for ExitCode {
+    fn from(exit: CliExit) -> Self {
         Self::from(exit as u8)
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct CliError {
-    exit: Exit,
+    exit: CliExit,
     /// None when there is nothing to say: whoever read our output has gone.
-    message: Option<Message>,
+    message: Option<CliMessage>,
     /// Why the daemon refused.
     code: Option<ErrorCode>,
 }
 
 impl CliError {
-    pub(crate) fn new(exit: Exit, message: Message) -> Self {
+    pub(crate) fn new(exit: CliExit, message: CliMessage) -> Self {
         Self { exit, message: Some(message), code: None }
     }
 
     /// For whoever knows already.
-    pub(crate) fn silent(exit: Exit) -> Self {
+    pub(crate) fn silent(exit: CliExit) -> Self {
         Self { exit, message: None, code: None }
     }
 
-    pub(crate) fn failed(message: Message) -> Self {
-        Self::new(Exit::Failed, message)
+    pub(crate) fn failed(message: CliMessage) -> Self {
+        Self::new(CliExit::Failed, message)
     }
 
     /// For a call of the system that should not fail.
     pub(crate) fn io(doing: &str, error: impl std::fmt::Display) -> Self {
-        Self::failed(Message::new(format!("cannot {doing}: {error}")))
+        Self::failed(CliMessage::new(format!("cannot {doing}: {error}")))
     }
 
     /// The same with more to say.
-    pub(crate) fn saying(self, more: impl FnOnce(Message) -> Message) -> Self {
+    pub(crate) fn map_message(self, more: impl FnOnce(CliMessage) -> CliMessage) -> Self {
         Self { message: self.message.map(more), ..self }
     }
 
-    pub(crate) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> CliExit {
         self.exit
     }
 
@@ -72,41 +72,41 @@ impl CliError {
         self.code
     }
 
-    pub(crate) fn report(&self) {
+    pub(crate) fn print(&self) {
         if let Some(message) = &self.message {
-            message.tell();
+            message.print_stderr();
         }
     }
 
     pub(crate) fn headline(&self) -> String {
-        self.message.as_ref().map(Message::headline).unwrap_or_default()
+        self.message.as_ref().map(CliMessage::headline).unwrap_or_default()
     }
 }
 
 /// `agtmux list | head` is a success, whatever head left unread.
 pub(crate) fn stdout_failed(error: std::io::Error) -> CliError {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
-        return CliError::silent(Exit::Ok);
+        return CliError::silent(CliExit::Ok);
     }
     CliError::io("write to stdout", error)
 }
 
 impl From<ClientError> for CliError {
     fn from(error: ClientError) -> Self {
-        let message = Message::new(error.to_string());
+        let message = CliMessage::new(error.to_string());
         match error {
-            ClientError::NotRunning(_) => Self::new(Exit::NoDaemon, message.hint("agtmux daemon start")),
-            ClientError::Connect { .. } => Self::new(Exit::NoDaemon, message.hint("agtmux daemon status")),
-            ClientError::Foreign(_) => {
-                Self::new(Exit::NoDaemon, message.hint("set AGTMUX_SOCKET to a path that only you can write to"))
+            ClientError::NotRunning(_) => Self::new(CliExit::NoDaemon, message.hint("agtmux daemon start")),
+            ClientError::Connect { .. } => Self::new(CliExit::NoDaemon, message.hint("agtmux daemon status")),
+            ClientError::OtherUser(_) => {
+                Self::new(CliExit::NoDaemon, message.hint("set AGTMUX_SOCKET to a path that only you can write to"))
             }
-            ClientError::Version { .. } => Self::new(Exit::OtherVersion, message.hint("agtmux daemon restart")),
+            ClientError::Version { .. } => Self::new(CliExit::OtherVersion, message.hint("agtmux daemon restart")),
             ClientError::Timeout(_) | ClientError::Broken(_) => {
-                Self::new(Exit::DaemonFault, message.hint("agtmux daemon logs").hint("agtmux daemon restart"))
+                Self::new(CliExit::DaemonFailed, message.hint("agtmux daemon logs").hint("agtmux daemon restart"))
             }
             ClientError::Refused(refusal) => {
-                let message = refusal.hint.into_iter().fold(message, Message::hint);
-                Self { code: Some(refusal.code), ..Self::new(Exit::DaemonFault, message) }
+                let message = refusal.hint.into_iter().fold(message, CliMessage::hint);
+                Self { code: Some(refusal.code), ..Self::new(CliExit::DaemonFailed, message) }
             }
         }
     }
@@ -114,14 +114,14 @@ impl From<ClientError> for CliError {
 
 impl From<PathError> for CliError {
     fn from(error: PathError) -> Self {
-        Self::new(Exit::Usage, Message::new(error.to_string()))
+        Self::new(CliExit::Usage, CliMessage::new(error.to_string()))
     }
 }
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
-        let message = Message::new(error.to_string());
-        Self::new(Exit::Usage, message.hint("agtmux config show --defaults   (every setting, explained)"))
+        let message = CliMessage::new(error.to_string());
+        Self::new(CliExit::Usage, message.hint("agtmux config show --defaults   (every setting, explained)"))
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_daemon_of_another_version_is_named_with_the_remedy() {
         let error = CliError::from(ClientError::Version { daemon: "0.0.9".into(), daemon_api: "0".into() });
-        assert_eq!(error.exit(), Exit::OtherVersion);
+        assert_eq!(error.exit(), CliExit::OtherVersion);
         let told = error.message.expect("a message").to_string();
         assert!(told.contains("0.0.9") && told.contains("try: agtmux daemon restart"), "{told}");
     }
@@ -142,7 +142,7 @@ mod tests {
     fn a_refusal_passes_its_hint_on() {
         let refusal = ApiError::new(ErrorCode::TargetNotFound, "no target 'x'").with_hint("agtmux target list");
         let error = CliError::from(ClientError::Refused(refusal));
-        assert_eq!(error.exit(), Exit::DaemonFault);
+        assert_eq!(error.exit(), CliExit::DaemonFailed);
         let told = error.message.expect("a message").to_string();
         assert_eq!(told, "agtmux: no target 'x'\n  try: agtmux target list\n");
     }
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_reader_that_left_is_no_error() {
         let error = stdout_failed(std::io::ErrorKind::BrokenPipe.into());
-        assert_eq!(error.exit(), Exit::Ok);
+        assert_eq!(error.exit(), CliExit::Ok);
         assert!(error.message.is_none());
     }
 }

@@ -1,14 +1,14 @@
 //! The `agtmux` command: a client of the daemon.
 
+mod agent_registry;
 mod cli;
 mod commands;
 mod connect;
 mod error;
-mod known;
 mod message;
 mod output;
 mod program_name;
-mod quit;
+mod quit_signals;
 mod render;
 mod terminal;
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match commands::run(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            error.report();
+            error.print();
             error.exit().into()
         }
     }

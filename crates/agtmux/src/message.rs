@@ -6,13 +6,13 @@ use std::io::Write;
 use agtmux_core::sanitize;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
+pub(crate) struct CliMessage {
     what: String,
     why: Vec<String>,
     hints: Vec<String>,
 }
 
-impl Message {
+impl CliMessage {
     pub(crate) fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), ..Self::default() }
     }
@@ -32,13 +32,13 @@ impl Message {
         sanitize::for_terminal(self.what.lines().next().unwrap_or_default())
     }
 
-    pub(crate) fn tell(&self) {
+    pub(crate) fn print_stderr(&self) {
         // A stderr that is closed is no reason to fail.
         let _ = write!(std::io::stderr(), "{self}");
     }
 }
 
-impl fmt::Display for Message {
+impl fmt::Display for CliMessage {
     /// Paths, names and messages of others are in here, so every line is made safe. Each ends with a newline.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = self.what.lines();
@@ -59,13 +59,13 @@ mod tests {
 
     #[test]
     fn what_why_and_the_next_command() {
-        let message = Message::new("it broke").because("the disk is full").hint("df -h");
+        let message = CliMessage::new("it broke").because("the disk is full").hint("df -h");
         assert_eq!(message.to_string(), "agtmux: it broke\n  the disk is full\n  try: df -h\n");
     }
 
     #[test]
     fn foreign_text_cannot_reach_the_terminal_raw() {
-        let message = Message::new("bad \x1b[2J\nsecond\x07").hint("rm\u{202e}x");
+        let message = CliMessage::new("bad \x1b[2J\nsecond\x07").hint("rm\u{202e}x");
         assert_eq!(message.to_string(), "agtmux: bad \\x1b[2J\n  second\\x07\n  try: rm\\u{202e}x\n");
         assert_eq!(message.headline(), "bad \\x1b[2J");
     }

@@ -3,10 +3,10 @@
 use std::io::IsTerminal;
 
 /// A terminal that does not say how large it is.
-const USUAL_SIZE: (usize, usize) = (80, 24);
+const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Terminal {
+pub(crate) struct StdoutTerminal {
     pub(crate) is_tty: bool,
     /// None where lines may be as long as they like.
     pub(crate) width: Option<usize>,
@@ -14,8 +14,8 @@ pub(crate) struct Terminal {
     pub(crate) colour: bool,
 }
 
-impl Terminal {
-    pub(crate) fn of_stdout() -> Self {
+impl StdoutTerminal {
+    pub(crate) fn detect() -> Self {
         let stdout = std::io::stdout();
         let is_tty = stdout.is_terminal();
         let size = rustix::termios::tcgetwinsize(&stdout)
@@ -26,7 +26,7 @@ impl Terminal {
     }
 
     fn decide(is_tty: bool, size: Option<(usize, usize)>, var: impl Fn(&str) -> Option<String>) -> Self {
-        let (width, height) = size.unwrap_or(USUAL_SIZE);
+        let (width, height) = size.unwrap_or(DEFAULT_SIZE);
         // Whoever sets COLUMNS for a pipe wants it; a shell sets it without exporting it.
         let asked = var("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
         let dumb = var("TERM").is_some_and(|term| term == "dumb");
@@ -43,9 +43,9 @@ impl Terminal {
 mod tests {
     use super::*;
 
-    fn decide(is_tty: bool, vars: &[(&str, &str)]) -> Terminal {
+    fn decide(is_tty: bool, vars: &[(&str, &str)]) -> StdoutTerminal {
         let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-        Terminal::decide(is_tty, is_tty.then_some((100, 30)), var)
+        StdoutTerminal::decide(is_tty, is_tty.then_some((100, 30)), var)
     }
 
     #[test]

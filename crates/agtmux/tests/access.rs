@@ -19,7 +19,7 @@ use std::time::Duration;
 use agtmux::{
     Done, SOON, agtmux, errors, health, items, kill, list, pid, run, start, stop, wait_for_hooks, wait_for_panes, world,
 };
-use agtmux_testkit::{Running, World, process, wait_for, wait_until};
+use agtmux_testkit::{ChildGuard, TestWorld, process, wait_for, wait_until};
 
 const NOBODY: u32 = 65534;
 
@@ -48,7 +48,7 @@ fn whatever_the_umask_nobody_else_can_read_anything() {
         let told = careless("daemon status --json").text();
         if told.contains("\"hooks\":true") { Ok(()) } else { Err(told) }
     });
-    let found = modes_below(&base);
+    let found = list_modes(&base);
     for name in ["state.db", "state.db-wal", "agtmuxd.log", "agtmuxd.lock", "hooks", "agtmuxd.sock", ".agtmux-hint"] {
         assert!(found.iter().any(|(path, _)| path.to_string_lossy().ends_with(name)), "no {name} in {found:?}");
     }
@@ -59,11 +59,11 @@ fn whatever_the_umask_nobody_else_can_read_anything() {
     assert_eq!(careless("daemon stop").code, Some(0));
 }
 
-fn modes_below(dir: &Path) -> Vec<(PathBuf, u32)> {
+fn list_modes(dir: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = vec![(dir.to_owned(), mode(dir))];
     for entry in fs::read_dir(dir).expect("ours").flatten().map(|entry| entry.path()) {
         if entry.is_dir() {
-            found.extend(modes_below(&entry));
+            found.extend(list_modes(&entry));
         } else {
             found.push((entry.clone(), mode(&entry)));
         }
@@ -109,7 +109,7 @@ fn a_linked_or_foreign_directory_is_refused() {
 }
 
 #[track_caller]
-fn assert_refused(world: &World, (variable, value): (&str, PathBuf), place: &Path, why: &str) {
+fn assert_refused(world: &TestWorld, (variable, value): (&str, PathBuf), place: &Path, why: &str) {
     let place = place.to_str().expect("a plain path");
     for args in [&["list", "panes"][..], &["daemon", "run"]] {
         let done = run(world.agtmux().args(args).env(variable, &value));
@@ -127,7 +127,7 @@ fn another_user_is_refused_even_where_the_files_would_let_him() {
     let world = world();
     start(&world);
     let stranger = world.dir().join("stranger");
-    assert_eq!(run(world.command("cp").arg(part::this_program()).arg(&stranger)).code, Some(0));
+    assert_eq!(run(world.command("cp").arg(part::test_program()).arg(&stranger)).code, Some(0));
     for dir in [world.dir().to_owned(), world.dir().join("run")] {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o711)).expect("ours");
     }
@@ -135,7 +135,7 @@ fn another_user_is_refused_even_where_the_files_would_let_him() {
     let ask = |user: u32| {
         let mut command = world.command("setpriv");
         command.arg(format!("--reuid={user}")).arg("--clear-groups").arg(&stranger);
-        part::cast(&mut command, "a_stranger_asks", &world.socket());
+        part::run_as_helper(&mut command, "a_stranger_asks", &world.socket());
         run(&mut command).text()
     };
     assert!(ask(0).contains("got HTTP/1.0 200 OK"), "{}", ask(0));
@@ -148,7 +148,7 @@ fn another_user_is_refused_even_where_the_files_would_let_him() {
 #[test]
 #[ignore = "a part in another test"]
 fn a_stranger_asks() {
-    let Some(socket) = part::played() else { return };
+    let Some(socket) = part::helper_argument() else { return };
     let mut stream = UnixStream::connect(socket).expect("the files let everybody in");
     let _ = stream.write_all(&http::request("GET", "/v1/health", ""));
     let mut answer = Vec::new();
@@ -176,7 +176,7 @@ fn no_port_is_open() {
 }
 
 /// All of them at once, each to its end.
-fn at_once(commands: Vec<Command>) -> Vec<Done> {
+fn run_concurrently(commands: Vec<Command>) -> Vec<Done> {
     std::thread::scope(|scope| {
         let running: Vec<_> = commands.into_iter().map(|mut command| scope.spawn(move || run(&mut command))).collect();
         running.into_iter().map(|thread| thread.join().expect("it ends")).collect()
@@ -192,7 +192,7 @@ fn twenty_lists_at_once_start_one_daemon() {
         command.args(["list", "panes", "--all", "--json"]);
         command
     };
-    for done in at_once((0..20).map(listing).collect()) {
+    for done in run_concurrently((0..20).map(listing).collect()) {
         assert_eq!(items(&done.json()).len(), 1, "{done:?}");
     }
     wait_until("one daemon", SOON, || world.daemons().len() == 1);
@@ -211,9 +211,9 @@ fn twenty_daemons_at_once_leave_one() {
             command.arg0("agtmuxd");
         }
         let said = fs::File::create(world.dir().join(format!("said-{n}"))).expect("writable");
-        Running::start(command.stdout(Stdio::null()).stderr(said))
+        ChildGuard::start(command.stdout(Stdio::null()).stderr(said))
     };
-    let mut daemons: Vec<Running> = (0..20).map(start_one).collect();
+    let mut daemons: Vec<ChildGuard> = (0..20).map(start_one).collect();
     wait_until("nineteen to give up", SOON, || {
         daemons.iter_mut().filter_map(|daemon| daemon.try_wait().expect("a child")).count() == 19
     });
@@ -221,7 +221,7 @@ fn twenty_daemons_at_once_leave_one() {
     for (n, daemon) in daemons.iter_mut().enumerate() {
         let Some(status) = daemon.try_wait().expect("a child") else {
             owners += 1;
-            assert_eq!(daemon.id(), wait_for_owner(&world));
+            assert_eq!(daemon.id(), wait_for_running_daemon(&world));
             continue;
         };
         let said = fs::read_to_string(world.dir().join(format!("said-{n}"))).expect("readable");
@@ -232,7 +232,7 @@ fn twenty_daemons_at_once_leave_one() {
     stop(&world);
 }
 
-fn wait_for_owner(world: &World) -> u32 {
+fn wait_for_running_daemon(world: &TestWorld) -> u32 {
     wait_for("the owner to serve", SOON, || {
         let done = agtmux(world, &["daemon", "status", "--json"]);
         if done.code == Some(0) { Ok(pid(world)) } else { Err(done) }
@@ -280,9 +280,9 @@ fn a_daemon_of_another_version_is_named_and_replaced() {
     let world = world();
     world.tmux("default").new_session("work", "cat");
     for headers in ["", "agtmux-api: 0\r\nagtmux-version: 0.0.1\r\n", "agtmux-api: 99\r\nagtmux-version: 9.9.9\r\n"] {
-        let mut other = world.command(part::this_program());
-        part::cast(&mut other, "another_daemon", &world.socket());
-        let _other = Running::start(other.env("HEADERS", headers).stdout(Stdio::null()));
+        let mut other = world.command(part::test_program());
+        part::run_as_helper(&mut other, "another_daemon", &world.socket());
+        let _other = ChildGuard::start(other.env("HEADERS", headers).stdout(Stdio::null()));
         wait_until("the other daemon", SOON, || UnixStream::connect(world.socket()).is_ok());
         for args in [&["list", "panes"][..], &["list", "panes", "--json"], &["status"], &["daemon", "status"]] {
             let done = agtmux(&world, args);
@@ -300,7 +300,7 @@ fn a_daemon_of_another_version_is_named_and_replaced() {
 #[test]
 #[ignore = "a part in another test"]
 fn another_daemon() {
-    let Some(socket) = part::played() else { return };
+    let Some(socket) = part::helper_argument() else { return };
     let headers = std::env::var("HEADERS").expect("it comes with the part");
     let listener = UnixListener::bind(socket).expect("the place is free");
     for mut stream in listener.incoming().flatten() {
@@ -314,13 +314,13 @@ fn another_daemon() {
     }
 }
 
-fn database(world: &World) -> PathBuf {
+fn database(world: &TestWorld) -> PathBuf {
     world.state_dir().join("state.db")
 }
 
 /// A database as a daemon leaves it that saw something.
-fn used_database(world: &World) -> Vec<u8> {
-    world.tmux("default").new_session("work", &world.stand_in("claude"));
+fn used_database(world: &TestWorld) -> Vec<u8> {
+    world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     wait_for("an agent", SOON, || {
         let listing = agtmux(world, &["list", "--json"]).json();
         if items(&listing).is_empty() { Err(listing.to_string()) } else { Ok(()) }
@@ -431,7 +431,7 @@ fn a_full_disk_is_told_of_while_the_list_goes_on() {
     let world = world();
     let Some(disk) = SmallDisk::mount(&world.state_dir()) else { return };
     let server = world.tmux("default");
-    let (claude, codex) = (world.stand_in("claude"), world.stand_in("codex"));
+    let (claude, codex) = (world.fake_agent_command("claude"), world.fake_agent_command("codex"));
     server.new_session("work", &claude);
     start(&world);
     wait_for_hooks(&world, "default");
@@ -470,7 +470,7 @@ fn a_full_disk_is_told_of_while_the_list_goes_on() {
 
 /// Waits until this is the only agent. Gives its runtime.
 #[track_caller]
-fn wait_for_agent(world: &World, agent: &str) -> String {
+fn wait_for_agent(world: &TestWorld, agent: &str) -> String {
     wait_for(&format!("{agent} alone"), Duration::from_secs(30), || {
         let listing = agtmux(world, &["list", "panes", "--json"]).json();
         match items(&listing).as_slice() {
@@ -484,7 +484,7 @@ fn wait_for_agent(world: &World, agent: &str) -> String {
 fn files_belong_to_their_user() {
     let world = world();
     start(&world);
-    for (path, _) in modes_below(&world.state_dir()) {
+    for (path, _) in list_modes(&world.state_dir()) {
         let owner = fs::symlink_metadata(&path).expect("there").uid();
         assert_eq!(owner, rustix::process::geteuid().as_raw(), "{}", path.display());
     }

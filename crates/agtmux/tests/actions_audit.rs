@@ -10,7 +10,7 @@ mod stage;
 use std::fs;
 
 use agtmux::{SOON, agtmux, list, start, stop};
-use agtmux_testkit::{World, wait_until};
+use agtmux_testkit::{TestWorld, wait_until};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use stage::{Stage, assert_done, assert_refused};
@@ -23,7 +23,7 @@ const SECRETS: [&str; 3] = [
 ];
 
 /// Every byte that the daemon has written in this world.
-fn written(world: &World) -> Vec<u8> {
+fn state_dir_bytes(world: &TestWorld) -> Vec<u8> {
     let mut all = Vec::new();
     let mut open = vec![world.state_dir()];
     while let Some(dir) = open.pop() {
@@ -38,7 +38,7 @@ fn written(world: &World) -> Vec<u8> {
     all
 }
 
-fn holds(bytes: &[u8], text: &str) -> bool {
+fn contains(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
@@ -185,14 +185,17 @@ fn secrets_are_not_written_anywhere() {
         assert_done(&stage.post("send", &json!({"ref": agent.pane, "keys": keys})));
         assert_done(&stage.post("send", &json!({"ref": agent.pane, "keys": ["Enter"], "force_stale": true})));
     }
-    let bytes = written(&stage.world);
-    assert!(holds(&bytes, "for it") && holds(&bytes, "[redacted:"), "something is written, and without its secrets");
+    let bytes = state_dir_bytes(&stage.world);
+    assert!(
+        contains(&bytes, "for it") && contains(&bytes, "[redacted:"),
+        "something is written, and without its secrets"
+    );
     for secret in SECRETS {
-        assert!(!holds(&bytes, secret), "{secret} was written");
+        assert!(!contains(&bytes, secret), "{secret} was written");
     }
     stop(&stage.world);
-    let bytes = written(&stage.world);
-    assert!(SECRETS.iter().all(|secret| !holds(&bytes, secret)));
+    let bytes = state_dir_bytes(&stage.world);
+    assert!(SECRETS.iter().all(|secret| !contains(&bytes, secret)));
     start(&stage.world);
 }
 
@@ -217,9 +220,9 @@ fn texts_are_not_kept_where_that_is_not_wanted() {
     assert_eq!(records.len(), 5);
     assert!(records.iter().all(|record| record["text"].is_null()), "{records:?}");
     assert_eq!(records[0]["bytes"], text.len());
-    assert!(!holds(&written(&stage.world), text), "it was written");
+    assert!(!contains(&state_dir_bytes(&stage.world), text), "it was written");
     stop(&stage.world);
-    assert!(!holds(&written(&stage.world), text), "it was written");
+    assert!(!contains(&state_dir_bytes(&stage.world), text), "it was written");
     start(&stage.world);
 }
 
@@ -228,7 +231,7 @@ fn what_is_older_than_its_retention_is_forgotten_for_real() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
     assert_done(&stage.send(&agent.pane, "kishimoto-marmalade"));
-    assert!(holds(&written(&stage.world), "kishimoto-marmalade"));
+    assert!(contains(&state_dir_bytes(&stage.world), "kishimoto-marmalade"));
     stop(&stage.world);
     let database = stage.world.state_dir().join("state.db");
     let old = 60 * 24 * 3600 * 1_000_000_i64;
@@ -237,7 +240,9 @@ fn what_is_older_than_its_retention_is_forgotten_for_real() {
     age.execute("UPDATE action_snapshots SET expires_at = expires_at - ?1", [old]).expect("aged");
     drop(age);
     start(&stage.world);
-    wait_until("the purge", SOON, || stage.audit().is_empty() && !holds(&written(&stage.world), "kishimoto-marmalade"));
+    wait_until("the purge", SOON, || {
+        stage.audit().is_empty() && !contains(&state_dir_bytes(&stage.world), "kishimoto-marmalade")
+    });
     let left = Connection::open(&database).expect("a database");
     let count: u32 = left.query_row("SELECT count(*) FROM action_snapshots", [], |row| row.get(0)).expect("counted");
     assert_eq!(count, 0);

@@ -13,12 +13,12 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use stage::{Agent, Stage, assert_done, assert_refused, merged};
 
-const HELLO: &str = "hello, this is for you alone";
+const TEXT: &str = "hello, this is for you alone";
 
 /// Every action that changes something, on what was seen.
-fn all_on(stage: &Stage, snapshot: &Value, reference: &str, more: &Value) -> Vec<http::Answer> {
+fn post_all_actions(stage: &Stage, snapshot: &Value, reference: &str, more: &Value) -> Vec<http::Answer> {
     let bodies = [
-        ("send", json!({"text": HELLO})),
+        ("send", json!({"text": TEXT})),
         ("send", json!({"keys": ["C-u"]})),
         ("kill", json!({"signal": "INT"})),
         ("kill", json!({"signal": "KILL"})),
@@ -39,19 +39,19 @@ fn a_pane_that_was_respawned_is_another_one() {
     wait_until("the old one to be gone", SOON, || listed().as_ref() != Some(&old.runtime));
     let new = stage.settled(&stage.server, old.pane.clone(), dir);
     assert_ne!(old.runtime, new.runtime);
-    for answer in all_on(&stage, &seen, &new.pane, &json!({})) {
+    for answer in post_all_actions(&stage, &seen, &new.pane, &json!({})) {
         assert_refused(&answer, "E_RUNTIME_STALE");
     }
     // Nobody can mean a pane that they have not seen.
-    for answer in all_on(&stage, &seen, &new.pane, &json!({"force_stale": true})) {
+    for answer in post_all_actions(&stage, &seen, &new.pane, &json!({"force_stale": true})) {
         assert_refused(&answer, "E_RUNTIME_STALE");
     }
-    assert_refused(&stage.send(&old.runtime, HELLO), "E_REF_NOT_FOUND");
-    let only_old = json!({"ref": new.pane, "text": HELLO, "if_runtime": old.runtime});
+    assert_refused(&stage.send(&old.runtime, TEXT), "E_REF_NOT_FOUND");
+    let only_old = json!({"ref": new.pane, "text": TEXT, "if_runtime": old.runtime});
     assert_refused(&stage.post("send", &only_old), "E_RUNTIME_STALE");
     new.assert_untouched();
     assert_done(&stage.post("send", &merged(&only_old, &json!({"if_runtime": new.runtime}))));
-    assert_eq!(new.submitted(), [HELLO]);
+    assert_eq!(new.submitted(), [TEXT]);
 }
 
 /// A place is named by its window; an agent, and what was seen of it, move along.
@@ -68,7 +68,7 @@ fn a_pane_that_was_moved_is_the_same_one_in_another_place() {
         let now = stage.item(&agent).unwrap_or_default();
         if now["identity"]["window_id"] == item["identity"]["window_id"] { Err(now) } else { Ok(()) }
     });
-    assert_refused(&stage.send(&place, HELLO), "E_REF_NOT_FOUND");
+    assert_refused(&stage.send(&place, TEXT), "E_REF_NOT_FOUND");
     agent.assert_untouched();
     assert_done(&stage.post("send", &Stage::on(&seen, &agent.runtime, &json!({"text": "one"}))));
     assert_done(&stage.send(&agent.pane, "two"));
@@ -84,11 +84,11 @@ fn a_server_that_was_started_again_has_other_panes_of_the_same_ids() {
     let new = stage.agent("work");
     assert_eq!((&old.pane, old.runtime == new.runtime), (&new.pane, false));
     for more in [json!({}), json!({"force_stale": true})] {
-        for answer in all_on(&stage, &seen, &new.pane, &more) {
+        for answer in post_all_actions(&stage, &seen, &new.pane, &more) {
             assert_refused(&answer, "E_RUNTIME_STALE");
         }
     }
-    assert_refused(&stage.send(&old.runtime, HELLO), "E_REF_NOT_FOUND");
+    assert_refused(&stage.send(&old.runtime, TEXT), "E_REF_NOT_FOUND");
     new.assert_untouched();
 }
 
@@ -97,7 +97,7 @@ fn a_state_that_is_another_one_is_refused_unless_it_is_forced() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
     let seen = stage.snapshot(&agent.pane);
-    let guarded = |more: Value| stage.post("send", &merged(&json!({"ref": agent.pane, "text": HELLO}), &more));
+    let guarded = |more: Value| stage.post("send", &merged(&json!({"ref": agent.pane, "text": TEXT}), &more));
     assert_refused(&guarded(json!({"if_state": "running"})), "E_STATE_CHANGED");
     assert_refused(&guarded(json!({"if_dialog": "no such dialog"})), "E_STATE_CHANGED");
     assert_refused(&guarded(json!({"if_runtime": "runtime:00"})), "E_RUNTIME_STALE");
@@ -105,20 +105,20 @@ fn a_state_that_is_another_one_is_refused_unless_it_is_forced() {
         guarded(json!({"if_updated_within_ms": 1, "if_state": "unknown"})).json()["code"] == "E_STATE_CHANGED"
     });
     stage.show(&agent, "running", "running");
-    for answer in all_on(&stage, &seen, &agent.pane, &json!({})) {
+    for answer in post_all_actions(&stage, &seen, &agent.pane, &json!({})) {
         assert_refused(&answer, "E_STATE_CHANGED");
     }
     stage.show(&agent, "dialog", "waiting_approval");
-    let error = assert_refused(&stage.send(&agent.pane, HELLO), "E_PRECONDITION");
+    let error = assert_refused(&stage.send(&agent.pane, TEXT), "E_PRECONDITION");
     assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("agtmux respond")), "{error}");
     stage.show(&agent, "garbage", "unknown");
-    for (action, body) in [("send", json!({"text": HELLO})), ("kill", json!({})), ("kill", json!({"signal": "KILL"}))] {
+    for (action, body) in [("send", json!({"text": TEXT})), ("kill", json!({})), ("kill", json!({"signal": "KILL"}))] {
         let error = assert_refused(&stage.post(action, &merged(&json!({"ref": agent.pane}), &body)), "E_PRECONDITION");
         assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("--force-stale")), "{error}");
     }
     agent.assert_untouched();
     let forced = assert_done(&guarded(json!({"force_stale": true, "no_enter": true})));
-    assert_eq!(agent.all_read(), format!("\x1b[200~{HELLO}\x1b[201~").into_bytes());
+    assert_eq!(agent.all_read(), format!("\x1b[200~{TEXT}\x1b[201~").into_bytes());
     let record = stage.get(&format!("/v1/actions/{}", forced["action_id"].as_str().expect("an id")));
     assert_eq!((&record["forced"], &record["status"]), (&json!(true), &json!("done")));
 }
@@ -131,9 +131,9 @@ fn guards_that_hold_let_it_through() {
     let time = |field: &str| seen[field].as_str().expect("a time").parse::<jiff::Timestamp>().expect("a time");
     assert_eq!(time("expires_at").duration_since(time("observed_at")).as_secs(), 30);
     let guards =
-        json!({"text": HELLO, "if_state": "idle", "if_runtime": agent.runtime, "if_updated_within_ms": 3_600_000});
+        json!({"text": TEXT, "if_state": "idle", "if_runtime": agent.runtime, "if_updated_within_ms": 3_600_000});
     assert_done(&stage.post("send", &Stage::on(&seen, &agent.runtime, &guards)));
-    assert_eq!(agent.submitted(), [HELLO]);
+    assert_eq!(agent.submitted(), [TEXT]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_guards_nothing_or_does_not_fit_is_refused() {
     let agent = stage.agent("work");
     let name = &agent.pane;
     for (action, body) in [
-        ("send", json!({"ref": name, "text": HELLO, "nonce": "alone"})),
+        ("send", json!({"ref": name, "text": TEXT, "nonce": "alone"})),
         ("kill", json!({"ref": name, "nonce": "alone"})),
         ("attach", json!({"ref": name, "nonce": "alone"})),
         ("view-output", json!({"ref": name, "nonce": "alone"})),
@@ -184,20 +184,20 @@ fn a_snapshot_that_is_old_or_somebody_elses_is_refused() {
     let agent = stage.agent("work");
     let seen = stage.snapshot(&agent.pane);
     wait_until("it to be too old", SOON, || {
-        let answer = stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": HELLO, "if_state": "error"})));
+        let answer = stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": TEXT, "if_state": "error"})));
         answer.json()["code"] == "E_SNAPSHOT_EXPIRED"
     });
-    for answer in all_on(&stage, &seen, &agent.pane, &json!({})) {
+    for answer in post_all_actions(&stage, &seen, &agent.pane, &json!({})) {
         let error = assert_refused(&answer, "E_SNAPSHOT_EXPIRED");
         assert!(error["message"].as_str().is_some_and(|text| text.contains("older than")), "{error}");
     }
     for strange in [json!({"nonce": "0"}), json!({"nonce": null}), json!({"snapshot_id": "0"})] {
-        let body = merged(&Stage::on(&seen, &agent.pane, &json!({"text": HELLO, "force_stale": true})), &strange);
+        let body = merged(&Stage::on(&seen, &agent.pane, &json!({"text": TEXT, "force_stale": true})), &strange);
         assert_refused(&stage.post("send", &body), "E_SNAPSHOT_EXPIRED");
     }
     agent.assert_untouched();
-    assert_done(&stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": HELLO, "force_stale": true}))));
-    assert_eq!(agent.submitted(), [HELLO]);
+    assert_done(&stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": TEXT, "force_stale": true}))));
+    assert_eq!(agent.submitted(), [TEXT]);
 }
 
 #[test]
@@ -206,13 +206,13 @@ fn copy_mode_is_left_first_or_is_a_reason_to_refuse() {
     let stage = Stage::new("");
     let agent = stage.agent("work");
     agent.server.run(&["copy-mode", "-t", &agent.pane]);
-    assert_done(&stage.send(&agent.pane, HELLO));
-    assert_eq!((agent.submitted(), in_mode(&agent)), (vec![HELLO.to_owned()], "0".to_owned()));
+    assert_done(&stage.send(&agent.pane, TEXT));
+    assert_eq!((agent.submitted(), in_mode(&agent)), (vec![TEXT.to_owned()], "0".to_owned()));
 
     let stage = Stage::new("tmux_bridge.leave_copy_mode = false");
     let agent = stage.agent("work");
     agent.server.run(&["copy-mode", "-t", &agent.pane]);
-    for body in [json!({"text": HELLO}), json!({"keys": ["Escape"]})] {
+    for body in [json!({"text": TEXT}), json!({"keys": ["Escape"]})] {
         assert_refused(&stage.post("send", &merged(&json!({"ref": agent.pane}), &body)), "E_PRECONDITION");
     }
     assert_refused(&stage.post("kill", &json!({"ref": agent.pane})), "E_PRECONDITION");
@@ -228,7 +228,7 @@ fn panes_that_share_their_keys_or_take_none_are_refused() {
     let agent = stage.agent("work");
     let (server, pane) = (&agent.server, agent.pane.as_str());
     let refused = || {
-        let error = assert_refused(&stage.send(pane, HELLO), "E_PRECONDITION");
+        let error = assert_refused(&stage.send(pane, TEXT), "E_PRECONDITION");
         error["hint"].as_str().unwrap_or_default().to_owned()
     };
     server.run(&["set-option", "-w", "-t", pane, "synchronize-panes", "on"]);
@@ -250,14 +250,14 @@ fn a_dead_pane_is_refused_and_its_server_lives_on() {
     // At once, and once it is known: neither way is anything asked of tmux that would end it.
     process::signal(program, Signal::KILL);
     for more in [json!({}), json!({"profile": "shell"}), json!({"force_stale": true})] {
-        let answer = stage.post("send", &merged(&json!({"ref": agent.pane, "text": HELLO}), &more));
+        let answer = stage.post("send", &merged(&json!({"ref": agent.pane, "text": TEXT}), &more));
         assert_ne!(answer.status, 200, "{}", answer.json());
     }
     wait_until("its end to be seen", SOON, || stage.item(&agent).is_some_and(|item| item["agent_type"].is_null()));
-    for body in [json!({"text": HELLO, "profile": "shell"}), json!({"keys": ["Enter"], "profile": "shell"})] {
+    for body in [json!({"text": TEXT, "profile": "shell"}), json!({"keys": ["Enter"], "profile": "shell"})] {
         assert_refused(&stage.post("send", &merged(&json!({"ref": agent.pane}), &body)), "E_RUNTIME_STALE");
     }
-    assert_refused(&stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": HELLO}))), "E_RUNTIME_STALE");
+    assert_refused(&stage.post("send", &Stage::on(&seen, &agent.pane, &json!({"text": TEXT}))), "E_RUNTIME_STALE");
     assert_eq!((agent.server.pid(), agent.read()), (server, Vec::new()));
 }
 
@@ -289,7 +289,7 @@ fn what_is_meant_for_an_agent_is_not_a_command_for_its_shell() {
     let record = stage.audit().pop().expect("written down");
     assert_eq!((&record["status"], &record["request_ref"]), (&json!("failed"), &json!("half")), "one key was typed");
     wait_until("the shell to read", SOON, || notes.exists());
-    assert_refused(&stage.send(&agent.pane, HELLO), "E_PRECONDITION");
+    assert_refused(&stage.send(&agent.pane, TEXT), "E_PRECONDITION");
     agent.server.run(&["send-keys", "-t", &agent.pane, "-l", "mark"]);
     wait_until("the mark", SOON, || std::fs::read(&notes).is_ok_and(|read| read.ends_with(b"mark")));
     assert_eq!(std::fs::read(&notes).expect("notes"), b"mark");
@@ -302,7 +302,7 @@ fn what_fits_several_is_refused_with_the_names_of_each() {
     let (one, two) = (stage.agent("work"), stage.agent_on(&other, "work"));
     assert_eq!(one.pane, two.pane);
     for reference in ["%0", "work", "claude", "pane:host/work/@0/%0"] {
-        let error = assert_refused(&stage.send(reference, HELLO), "E_REF_AMBIGUOUS");
+        let error = assert_refused(&stage.send(reference, TEXT), "E_REF_AMBIGUOUS");
         let message = error["message"].as_str().unwrap_or_default();
         for server in ["default", "other"] {
             assert!(message.contains(&format!("pane:host@{server}/work/@0/%0")), "{message}");
@@ -315,7 +315,7 @@ fn what_fits_several_is_refused_with_the_names_of_each() {
     assert_eq!((one.submitted(), two.submitted()), (vec!["to the first".into()], vec!["to the other".into()]));
     // A part of a name is no name.
     for reference in ["wor", "work-", "w", "clau", "pane:host/wor/@0/%0", "%00x", "=work", "work:"] {
-        let answer = stage.send(reference, HELLO);
+        let answer = stage.send(reference, TEXT);
         assert!(matches!(answer.json()["code"].as_str(), Some("E_REF_NOT_FOUND" | "E_REF_INVALID")), "{reference}");
     }
 }

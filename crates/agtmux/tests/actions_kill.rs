@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use stage::{Agent, Stage, assert_done, assert_refused};
 
 /// Whom an agent has started. None of them ends by itself, or because its terminal went away.
-const COMPANY: &str = r#"
+const CHILDREN_SCRIPT: &str = r#"
 note() { sh -c 'trap "" HUP; echo $$ >"$0.new"; mv "$0.new" "$0"; exec sleep 600' "$dir/$1" </dev/null >/dev/null 2>&1; }
 dir=$2
 note member &
@@ -27,40 +27,40 @@ setsid sh -c 'trap "" HUP; echo $$ >"$0.new"; mv "$0.new" "$0"; exec sleep 600' 
 . "$1"
 "#;
 
-struct Family {
+struct AgentWithChildren {
     agent: Agent,
-    company: BTreeMap<&'static str, u32>,
+    children: BTreeMap<&'static str, u32>,
     stage: Stage,
 }
 
-impl Family {
+impl AgentWithChildren {
     fn new() -> Self {
         let stage = Stage::new("");
         let dir = stage.fresh_dir();
         let script = stage.world.home().join("company.sh");
-        fs::write(&script, COMPANY).expect("the world is writable");
+        fs::write(&script, CHILDREN_SCRIPT).expect("the world is writable");
         let stand_in = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stand_in.sh");
         // The stand-in takes its directory from its first argument.
-        let body = COMPANY.replace(". \"$1\"", "stand_in=$1; set -- \"$dir\"; . \"$stand_in\"");
+        let body = CHILDREN_SCRIPT.replace(". \"$1\"", "stand_in=$1; set -- \"$dir\"; . \"$stand_in\"");
         fs::write(&script, body).expect("the world is writable");
-        let program = stage.world.shell_named("claude");
+        let program = stage.world.shell_copy("claude");
         let command = format!("exec {} {} {stand_in} {}", program.display(), script.display(), dir.display());
         let pane = stage.server.new_session("work", &command);
         let agent = stage.settled(&stage.server, pane, dir);
         let names = ["member", "orphan", "session", "left"];
         let pid = |name: &str| fs::read_to_string(agent.dir.join(name)).ok()?.trim().parse().ok();
         let company = names.map(|name| (name, wait_for(name, SOON, || pid(name)))).into_iter().collect();
-        Self { agent, company, stage }
+        Self { agent, children: company, stage }
     }
 
     fn alive(&self) -> Vec<&'static str> {
-        self.company.iter().filter(|(_, pid)| process::is_alive(**pid)).map(|(name, _)| *name).collect()
+        self.children.iter().filter(|(_, pid)| process::is_alive(**pid)).map(|(name, _)| *name).collect()
     }
 }
 
-impl Drop for Family {
+impl Drop for AgentWithChildren {
     fn drop(&mut self) {
-        for pid in self.company.values() {
+        for pid in self.children.values() {
             process::signal(*pid, Signal::KILL);
         }
     }
@@ -69,18 +69,18 @@ impl Drop for Family {
 #[test]
 fn only_the_agent_and_its_group_in_the_pane_are_struck() {
     for signal in ["TERM", "KILL"] {
-        let family = Family::new();
+        let family = AgentWithChildren::new();
         let agent = family.agent.server.panes()[0].pid;
         assert_eq!(family.alive(), ["left", "member", "orphan", "session"]);
         let done = assert_done(&family.stage.post("kill", &json!({"ref": family.agent.pane, "signal": signal})));
         assert_eq!(done["ended"], true, "{done}");
         let struck: Vec<u64> = done["pids"].as_array().expect("pids").iter().filter_map(Value::as_u64).collect();
-        for pid in [agent, family.company["member"]] {
+        for pid in [agent, family.children["member"]] {
             assert!(struck.contains(&u64::from(pid)), "{pid} is not among {struck:?}");
             wait_until("it to end", SOON, || !process::is_alive(pid));
         }
         for name in ["orphan", "session", "left"] {
-            assert!(!struck.contains(&u64::from(family.company[name])), "{name} was struck: {done}");
+            assert!(!struck.contains(&u64::from(family.children[name])), "{name} was struck: {done}");
         }
         // They would be gone by now: the agent is.
         assert_eq!(family.alive(), ["left", "orphan", "session"]);

@@ -13,47 +13,47 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use agtmux::{SOON, list, script};
-use agtmux_testkit::{Running, wait_until};
+use agtmux_testkit::{ChildGuard, wait_until};
 use serde_json::{Value, json};
 use stage::{Stage, assert_done, assert_refused};
 
 /// A pane whose program notes what it reads, from when it is told to.
-struct Reader {
+struct PaneReader {
     pane: String,
-    notes: PathBuf,
-    go: PathBuf,
+    input_file: PathBuf,
+    go_file: PathBuf,
 }
 
-impl Reader {
+impl PaneReader {
     #[track_caller]
     fn start(stage: &Stage, mode: &str) -> Self {
-        let reader = Self::busy(stage, mode);
-        reader.goes_on();
+        let reader = Self::start_blocked(stage, mode);
+        reader.unblock();
         reader
     }
 
     /// One that does something else at first.
     #[track_caller]
-    fn busy(stage: &Stage, mode: &str) -> Self {
+    fn start_blocked(stage: &Stage, mode: &str) -> Self {
         let [notes, ready, go] = ["notes", "ready", "go"].map(|name| stage.world.home().join(name));
         let wait = format!("until [ -e {} ]; do sleep 0.05; done", go.display());
         let read = format!("stty {mode} -echo; touch {}; {wait}; exec cat >{}", ready.display(), notes.display());
         let pane = stage.server.new_session("work", &read);
         wait_until("the reader", SOON, || ready.exists());
         wait_until("it to be listed", SOON, || list(&stage.world).to_string().contains(&format!("\"{pane}\"")));
-        Self { pane, notes, go }
+        Self { pane, input_file: notes, go_file: go }
     }
 
-    fn goes_on(&self) {
-        fs::write(&self.go, "").expect("the world is writable");
+    fn unblock(&self) {
+        fs::write(&self.go_file, "").expect("the world is writable");
     }
 
     fn read(&self) -> Vec<u8> {
-        fs::read(&self.notes).unwrap_or_default()
+        fs::read(&self.input_file).unwrap_or_default()
     }
 
     #[track_caller]
-    fn has_read(&self, expected: &[u8]) {
+    fn assert_read(&self, expected: &[u8]) {
         wait_until("all of it to be read", SOON, || self.read().len() >= expected.len());
         assert!(self.read() == expected, "{} bytes, and other ones", self.read().len());
     }
@@ -68,54 +68,54 @@ fn megabyte() -> String {
     text
 }
 
-fn shell(stage: &Stage, pane: &str, text: &str) -> http::Answer {
+fn send_to_shell(stage: &Stage, pane: &str, text: &str) -> http::Answer {
     stage.post("send", &json!({"ref": pane, "text": text, "profile": "shell"}))
 }
 
 #[test]
 fn a_megabyte_arrives_to_the_byte() {
     let stage = Stage::new("");
-    let reader = Reader::start(&stage, "raw");
+    let reader = PaneReader::start(&stage, "raw");
     let text = megabyte();
-    assert_done(&shell(&stage, &reader.pane, &text));
-    reader.has_read(&[text.as_bytes(), b"\r"].concat());
+    assert_done(&send_to_shell(&stage, &reader.pane, &text));
+    reader.assert_read(&[text.as_bytes(), b"\r"].concat());
 }
 
 #[test]
 fn a_reader_that_is_busy_gets_all_of_it_later() {
     let stage = Stage::new("");
-    let reader = Reader::busy(&stage, "raw");
+    let reader = PaneReader::start_blocked(&stage, "raw");
     let text = megabyte();
-    let done = assert_done(&shell(&stage, &reader.pane, &text));
+    let done = assert_done(&send_to_shell(&stage, &reader.pane, &text));
     assert_ne!(done["verified"], "confirmed", "nobody has read it: {done}");
     assert!(reader.read().is_empty());
-    reader.goes_on();
-    reader.has_read(&[text.as_bytes(), b"\r"].concat());
+    reader.unblock();
+    reader.assert_read(&[text.as_bytes(), b"\r"].concat());
 }
 
 /// Such a terminal keeps the first 4095 bytes of a line and throws the rest away.
 #[test]
 fn a_terminal_that_would_cut_a_line_gets_nothing_of_it() {
     let stage = Stage::new("");
-    let reader = Reader::start(&stage, "cooked");
+    let reader = PaneReader::start(&stage, "cooked");
     let long = format!("short\n{}", "x".repeat(4096));
-    let error = assert_refused(&shell(&stage, &reader.pane, &long), "E_PRECONDITION");
+    let error = assert_refused(&send_to_shell(&stage, &reader.pane, &long), "E_PRECONDITION");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("nothing was typed")), "{error}");
     let most = "y".repeat(4095);
-    assert_done(&shell(&stage, &reader.pane, &most));
-    reader.has_read(format!("{most}\n").as_bytes());
+    assert_done(&send_to_shell(&stage, &reader.pane, &most));
+    reader.assert_read(format!("{most}\n").as_bytes());
 }
 
 /// The shell that a text goes to has to be asked for.
 #[test]
 fn a_pane_without_an_agent_gets_nothing_by_mistake() {
     let stage = Stage::new("");
-    let reader = Reader::start(&stage, "raw");
+    let reader = PaneReader::start(&stage, "raw");
     let error = assert_refused(&stage.send(&reader.pane, "ls"), "E_PRECONDITION");
     assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("--profile shell")), "{error}");
     assert_refused(&stage.post("kill", &json!({"ref": reader.pane, "signal": "KILL"})), "E_PRECONDITION");
     stage.server.run(&["send-keys", "-t", &reader.pane, "-l", "mark"]);
-    reader.has_read(b"mark");
+    reader.assert_read(b"mark");
 }
 
 /// Whoever lists processes sees no text, and whoever lists buffers no buffer.
@@ -134,7 +134,7 @@ fn a_text_shows_up_neither_among_processes_nor_among_buffers() {
     let (before, secret) = (buffers(), "a text that nobody else shall see");
     let mut sending = stage.world.agtmux();
     sending.args(["send", &agent.pane, "--stdin"]).stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut sending = Running::start(&mut sending);
+    let mut sending = ChildGuard::start(&mut sending);
     std::io::Write::write_all(&mut sending.stdin.take().expect("a pipe"), secret.as_bytes()).expect("it reads");
     assert!(sending.wait().expect("it ends").success());
     assert_refused(

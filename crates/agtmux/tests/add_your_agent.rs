@@ -6,35 +6,38 @@ mod agtmux;
 use std::path::Path;
 
 use agtmux::{SOON, run, world};
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 
 const GUIDE: &str = include_str!("../../../docs/add-your-agent.md");
 
 /// Commands that only look may be given again until what they are to show is there.
-const LOOKS: [&str; 4] = ["tmux capture-pane ", "agtmux list ", "agtmux explain ", "agtmux adapters check "];
+const READ_ONLY_COMMANDS: [&str; 4] =
+    ["tmux capture-pane ", "agtmux list ", "agtmux explain ", "agtmux adapters check "];
 
 /// Commands, and what their output has to hold.
-struct Part {
+struct GuideStep {
     commands: String,
-    shows: Vec<String>,
+    expected_output: Vec<String>,
 }
 
-fn parts() -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+fn guide_steps() -> Vec<GuideStep> {
+    let mut parts: Vec<GuideStep> = Vec::new();
     let mut lines = GUIDE.lines();
     while let Some(line) = lines.next() {
         let Some(kind) = line.strip_prefix("```") else { continue };
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
         match kind {
-            "sh" => parts.push(Part { commands: block.join("\n"), shows: Vec::new() }),
-            "text" => parts.last_mut().expect("commands come first").shows.extend(block.into_iter().map(Into::into)),
+            "sh" => parts.push(GuideStep { commands: block.join("\n"), expected_output: Vec::new() }),
+            "text" => {
+                parts.last_mut().expect("commands come first").expected_output.extend(block.into_iter().map(Into::into))
+            }
             other => panic!("a block of '{other}' is neither given nor looked for"),
         }
     }
     parts
 }
 
-fn output(world: &World, commands: &str) -> (Option<i32>, String) {
+fn output(world: &TestWorld, commands: &str) -> (Option<i32>, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_agtmux")).parent().expect("a directory");
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let mut shell = world.command("sh");
@@ -45,11 +48,15 @@ fn output(world: &World, commands: &str) -> (Option<i32>, String) {
 
 #[test]
 fn the_guide_can_be_followed() {
-    let (world, parts) = (world(), parts());
-    assert!(parts.len() > 10 && parts.iter().filter(|part| !part.shows.is_empty()).count() > 8, "the guide is read");
-    for Part { commands, shows } in parts {
-        let only_looks =
-            commands.lines().all(|line| LOOKS.iter().any(|look| line.starts_with(look)) || line == "agtmux adapters");
+    let (world, parts) = (world(), guide_steps());
+    assert!(
+        parts.len() > 10 && parts.iter().filter(|part| !part.expected_output.is_empty()).count() > 8,
+        "the guide is read"
+    );
+    for GuideStep { commands, expected_output: shows } in parts {
+        let only_looks = commands
+            .lines()
+            .all(|line| READ_ONLY_COMMANDS.iter().any(|look| line.starts_with(look)) || line == "agtmux adapters");
         let attempt = || {
             let (code, text) = output(&world, &commands);
             let missing: Vec<&String> = shows.iter().filter(|line| !text.contains(line.trim())).collect();

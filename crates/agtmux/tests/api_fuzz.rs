@@ -18,14 +18,14 @@ use bridge::{hook, session_start};
 use web::open;
 
 /// How `scripts/schemathesis` says that there is none.
-const SKIPPED: i32 = 77;
+const SKIP_EXIT_CODE: i32 = 77;
 /// These do not end: a fuzzer would wait for them.
 const STREAMS: [&str; 3] = ["get_events", "get_stream", "follow_task_events"];
 /// The long form makes as many requests as fit into this many seconds.
-const LONG: &str = "240";
+const SOAK_SECONDS: &str = "240";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
-fn root() -> PathBuf {
+fn repository_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -33,16 +33,16 @@ fn root() -> PathBuf {
 fn no_request_meets_a_server_error_or_an_answer_that_is_not_described() {
     let world = world();
     let tmux = world.tmux("default");
-    let pane = tmux.new_session("work", &world.stand_in("claude"));
+    let pane = tmux.new_session("work", &world.fake_agent_command("claude"));
     let web = open(&world);
     wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
     hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
-    let amount = if soak() { ["--max-time", LONG] } else { ["--max-examples", "12"] };
+    let amount = if soak() { ["--max-time", SOAK_SECONDS] } else { ["--max-examples", "12"] };
     let streams = STREAMS.iter().flat_map(|name| ["--exclude-operation-id", name]);
-    let mut fuzzer = Command::new(root().join("scripts/schemathesis"));
+    let mut fuzzer = Command::new(repository_root().join("scripts/schemathesis"));
     fuzzer
         .arg("run")
-        .arg(root().join("crates/agtmux-api/schema/openapi.json"))
+        .arg(repository_root().join("crates/agtmux-api/schema/openapi.json"))
         .args(["--url", &format!("http://{}", web.address)])
         .args(["--header", &web.bearer(), "--header", "x-agtmux: 1"])
         .args(streams)
@@ -54,7 +54,7 @@ fn no_request_meets_a_server_error_or_an_answer_that_is_not_described() {
         .stdin(Stdio::null());
     let done = fuzzer.output().expect("the script can be started");
     let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-    if done.status.code() == Some(SKIPPED) {
+    if done.status.code() == Some(SKIP_EXIT_CODE) {
         return println!("skipped 1 test: {}", said.trim());
     }
     assert!(done.status.success(), "{said}");

@@ -12,15 +12,15 @@ mod stage;
 use std::io::{Read, Write};
 
 use agtmux::{SOON, items, list, start, stop, world};
-use agtmux_testkit::{World, wait_until};
+use agtmux_testkit::{TestWorld, wait_until};
 use bridge::{follow, hook, post, session_start};
 use http::{Event, get};
 use serde_json::{Value, json};
 use stage::{Agent, Stage};
 
-fn agent(world: &World, session: &str) -> String {
+fn start_agent(world: &TestWorld, session: &str) -> String {
     let tmux = world.tmux("default");
-    let pane = tmux.new_session(session, &world.stand_in("claude"));
+    let pane = tmux.new_session(session, &world.fake_agent_command("claude"));
     wait_until("the agent", SOON, || {
         items(&list(world)).iter().any(|i| i["identity"]["pane_id"] == pane && i["agent_type"] == "claude")
     });
@@ -36,7 +36,7 @@ fn a_turn_is_told_from_its_command_to_its_end() {
     let world = world();
     start(&world);
     let events = follow(&world, "", None);
-    let agent_id = agent(&world, "s1");
+    let agent_id = start_agent(&world, "s1");
     events.until("the availability", |event| event.is("commander_availability"));
     hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "go"}));
     let begun = events.until("the work", |event| event.data["new_state"] == "PROCESSING");
@@ -55,7 +55,7 @@ fn a_turn_is_told_from_its_command_to_its_end() {
 fn a_reader_chooses_types_and_agents() {
     let world = world();
     start(&world);
-    let (one, _) = (agent(&world, "s1"), agent(&world, "s2"));
+    let (one, _) = (start_agent(&world, "s1"), start_agent(&world, "s2"));
     let turns = follow(&world, &format!("?types=turn_created&agent_id={one}"), None);
     for session in ["s2", "s1"] {
         hook(&world, "user-prompt-submit", &json!({"session_id": session, "prompt": "go"}));
@@ -72,7 +72,7 @@ fn a_reader_chooses_types_and_agents() {
 fn whoever_comes_back_misses_nothing_or_is_told_to_start_over() {
     let world = world();
     start(&world);
-    agent(&world, "s1");
+    start_agent(&world, "s1");
     let events = follow(&world, "?types=turn_created", None);
     let turn = |n: u32| hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": n.to_string()}));
     turn(1);
@@ -90,7 +90,7 @@ fn whoever_comes_back_misses_nothing_or_is_told_to_start_over() {
 }
 
 /// The id that the stream begins with, before there is any event.
-fn begins_at(world: &World) -> u64 {
+fn first_stream_id(world: &TestWorld) -> u64 {
     let mut stream = http::connect(&world.socket());
     stream.write_all(&http::request("GET", "/api/events/stream?types=session_ended", "")).expect("it is read");
     let (mut seen, mut byte) = (String::new(), [0]);
@@ -106,8 +106,8 @@ fn begins_at(world: &World) -> u64 {
 fn whoever_has_got_no_event_yet_misses_none_either() {
     let world = world();
     start(&world);
-    agent(&world, "s1");
-    let id = begins_at(&world);
+    start_agent(&world, "s1");
+    let id = first_stream_id(&world);
     hook(&world, "user-prompt-submit", &json!({"session_id": "s1", "prompt": "while nobody reads"}));
     let again = follow(&world, "?types=turn_created", Some(id));
     assert!(again.next().is_some_and(|event| event.is("turn_created")));
@@ -117,7 +117,7 @@ fn whoever_has_got_no_event_yet_misses_none_either() {
 fn a_session_that_moves_or_is_called_otherwise_is_the_same() {
     let world = world();
     start(&world);
-    agent(&world, "s1");
+    start_agent(&world, "s1");
     let tmux = world.tmux("default");
     tmux.new_session("there", "cat");
     let lives_in = |name: &str| {
@@ -139,18 +139,18 @@ fn a_session_that_moves_or_is_called_otherwise_is_the_same() {
 fn what_was_there_before_is_no_news() {
     let world = world();
     start(&world);
-    let before = agent(&world, "s1");
+    let before = start_agent(&world, "s1");
     stop(&world);
     start(&world);
     let events = follow(&world, "", None);
-    let after = agent(&world, "s2");
+    let after = start_agent(&world, "s2");
     assert_ne!(before, after);
     let mut seen = events.until("the new one", |event| event.is("commander_availability"));
     seen.retain(|event| event.is("session_created") || event.is("commander_availability"));
     assert!(seen.iter().all(|event| event.data["agent_id"] == after), "{seen:?}");
 }
 
-fn asking(stage: &Stage) -> (Agent, String) {
+fn agent_with_question(stage: &Stage) -> (Agent, String) {
     let agent = stage.agent("work");
     let agent_id = hook(&stage.world, "session-start", &session_start("s1", &agent.pane, agent.server.socket()));
     stage.show(&agent, "asks", "waiting_input");
@@ -163,7 +163,7 @@ fn respond(stage: &Stage, agent_id: &str, body: &Value) -> (u16, Value) {
 }
 
 /// The answers that are stored, in their order.
-fn answers(stage: &Stage) -> Vec<String> {
+fn stored_answers(stage: &Stage) -> Vec<String> {
     let database = rusqlite::Connection::open(stage.world.state_dir().join("state.db")).expect("a database");
     let sql = "SELECT turn_id FROM turns WHERE actor = 'USER' AND intent = 'ANSWER' ORDER BY at";
     let mut turns = database.prepare(sql).expect("there are turns");
@@ -174,16 +174,16 @@ fn answers(stage: &Stage) -> Vec<String> {
 #[test]
 fn what_was_answered_before_a_refusal_is_a_turn() {
     let stage = Stage::new("");
-    let (agent, agent_id) = asking(&stage);
+    let (agent, agent_id) = agent_with_question(&stage);
     let events = follow(&stage.world, "?types=turn_created,state_changed", None);
     let (status, error) = respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 7}));
-    assert_eq!((status, answers(&stage).len()), (400, 0), "{error}");
+    assert_eq!((status, stored_answers(&stage).len()), (400, 0), "{error}");
     let two = json!({"mode": "multi_select", "answers": [{"option_index": 0}, {"option_index": 1}]});
     let (status, error) = respond(&stage, &agent_id, &two);
     assert_eq!((status, &error["error_type"]), (409, &json!("wrong_state")), "{error}");
     assert!(error["message"].as_str().is_some_and(|said| said.starts_with("1 of 2 answers were given")), "{error}");
     assert_eq!(agent.all_read(), b"1");
-    let [turn] = &answers(&stage)[..] else { panic!("one was given: {:?}", answers(&stage)) };
+    let [turn] = &stored_answers(&stage)[..] else { panic!("one was given: {:?}", stored_answers(&stage)) };
     let mut seen = events.until("the turn", |event| event.is("turn_created"));
     assert_eq!(seen.last().expect("the turn").data["turn_id"], *turn);
     if !seen.iter().any(|event| event.is("state_changed")) {
@@ -196,7 +196,7 @@ fn what_was_answered_before_a_refusal_is_a_turn() {
 #[test]
 fn a_request_that_is_sent_again_is_one_turn() {
     let stage = Stage::new("");
-    let (agent, agent_id) = asking(&stage);
+    let (agent, agent_id) = agent_with_question(&stage);
     let body = json!({"mode": "select", "option_index": 0, "request_ref": "mine"});
     let (status, first) = respond(&stage, &agent_id, &body);
     assert_eq!(status, 200, "{first}");
@@ -204,7 +204,7 @@ fn a_request_that_is_sent_again_is_one_turn() {
     let (status, again) = respond(&stage, &agent_id, &body);
     assert_eq!((status, &again["turn_id"]), (200, &first["turn_id"]), "{again}");
     assert_eq!(again["new_state"], "PROCESSING", "what is so now: {again}");
-    assert_eq!(answers(&stage), [first["turn_id"].as_str().expect("an id")]);
+    assert_eq!(stored_answers(&stage), [first["turn_id"].as_str().expect("an id")]);
     assert_eq!(agent.all_read(), b"1");
     let (status, other) =
         respond(&stage, &agent_id, &json!({"option_index": 1, "mode": "select", "request_ref": "mine"}));
@@ -218,7 +218,7 @@ fn a_request_that_is_sent_again_is_one_turn() {
 #[test]
 fn of_two_who_answer_at_once_one_does_and_the_change_is_his() {
     let stage = Stage::new("");
-    let (agent, agent_id) = asking(&stage);
+    let (agent, agent_id) = agent_with_question(&stage);
     let events = follow(&stage.world, "?types=state_changed", None);
     let both: Vec<(u16, Value)> = std::thread::scope(|scope| {
         let ask = || scope.spawn(|| respond(&stage, &agent_id, &json!({"mode": "select", "option_index": 0})));
@@ -229,7 +229,7 @@ fn of_two_who_answer_at_once_one_does_and_the_change_is_his() {
     let [done] = done[..] else { panic!("just one: {both:?}") };
     assert!(both.iter().any(|(status, _)| *status == 409), "{both:?}");
     assert_eq!(agent.all_read(), b"1");
-    assert_eq!(answers(&stage).len(), 1);
+    assert_eq!(stored_answers(&stage).len(), 1);
     assert_eq!(events.next().expect("an event").data["turn_id"], done["turn_id"]);
 }
 

@@ -8,24 +8,24 @@ mod bridge;
 mod http;
 
 use agtmux::{SOON, items, list, start, world};
-use agtmux_testkit::{World, wait_for, wait_until};
+use agtmux_testkit::{TestWorld, wait_for, wait_until};
 use bridge::{follow, hook, post, session_start};
 use http::get;
 use serde_json::{Value, json};
 
 /// What the store has of an agent: its panes in tmux and in iTerm.
-fn stored(world: &World, agent_id: &str) -> Option<(Option<String>, Option<String>)> {
+fn stored_panes(world: &TestWorld, agent_id: &str) -> Option<(Option<String>, Option<String>)> {
     let database = rusqlite::Connection::open(world.state_dir().join("state.db")).expect("a database");
     let sql = "SELECT tmux_pane_id, iterm_pane_id FROM agents WHERE agent_id = ?1";
     database.query_row(sql, [agent_id], |row| Ok((row.get(0)?, row.get(1)?))).ok()
 }
 
-fn state(world: &World) -> Value {
+fn state(world: &TestWorld) -> Value {
     items(&list(world))[0]["state"].clone()
 }
 
 #[track_caller]
-fn wait_for_state(world: &World, wanted: &str) {
+fn wait_for_state(world: &TestWorld, wanted: &str) {
     wait_for(&format!("the state {wanted}"), SOON, || {
         let state = state(world);
         if state == wanted { Ok(()) } else { Err(state.to_string()) }
@@ -33,9 +33,9 @@ fn wait_for_state(world: &World, wanted: &str) {
 }
 
 /// A world with a scripted agent in one pane. Gives the pane.
-fn with_agent() -> (World, String) {
+fn world_with_agent() -> (TestWorld, String) {
     let world = world();
-    let pane = world.tmux("default").new_session("work", &world.stand_in("claude"));
+    let pane = world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     start(&world);
     wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
     (world, pane)
@@ -43,10 +43,10 @@ fn with_agent() -> (World, String) {
 
 #[test]
 fn session_start_with_tmux_pane() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     let events = follow(&world, "", None);
     let agent_id = hook(&world, "session-start", &session_start("s1", &pane, world.tmux("default").socket()));
-    assert_eq!(stored(&world, &agent_id), Some((Some(pane.clone()), None)));
+    assert_eq!(stored_panes(&world, &agent_id), Some((Some(pane.clone()), None)));
     let seen = events.until("the availability", |event| event.is("commander_availability"));
     assert!(seen[0].is("session_created") && seen[0].data["agent_id"] == agent_id, "{seen:?}");
     assert_eq!(seen[0].data["tmux_pane_id"], pane);
@@ -55,11 +55,11 @@ fn session_start_with_tmux_pane() {
 
 #[test]
 fn late_discovery_via_other_hooks() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     let agent_id = hook(&world, "session-start", &json!({"session_id": "s1", "working_directory": "/tmp"}));
-    assert_eq!(stored(&world, &agent_id), Some((None, None)));
+    assert_eq!(stored_panes(&world, &agent_id), Some((None, None)));
     let again = hook(&world, "pre-tool-use", &session_start("s1", &pane, world.tmux("default").socket()));
-    assert_eq!((again, stored(&world, &agent_id)), (agent_id.clone(), Some((Some(pane), None))));
+    assert_eq!((again, stored_panes(&world, &agent_id)), (agent_id.clone(), Some((Some(pane), None))));
     // From now on its session is enough.
     assert_eq!(hook(&world, "stop", &json!({"session_id": "s1"})), agent_id);
     wait_for_state(&world, "completed");
@@ -67,19 +67,19 @@ fn late_discovery_via_other_hooks() {
 
 #[test]
 fn pane_id_coexistence() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     let mut both = session_start("s1", &pane, world.tmux("default").socket());
     both["iterm_pane_id"] = json!("w0t1p2:ABC");
     let agent_id = hook(&world, "session-start", &both);
     let panes = Some((Some(pane), Some("w0t1p2:ABC".to_owned())));
-    assert_eq!(stored(&world, &agent_id), panes);
+    assert_eq!(stored_panes(&world, &agent_id), panes);
     hook(&world, "stop", &json!({"session_id": "s1"}));
-    assert_eq!(stored(&world, &agent_id), panes, "what a hook does not tell stays");
+    assert_eq!(stored_panes(&world, &agent_id), panes, "what a hook does not tell stays");
 }
 
 #[test]
 fn session_end_preserves_pane_id() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     let tmux = world.tmux("default");
     let events = follow(&world, "", None);
     let agent_id = hook(&world, "session-start", &session_start("s1", &pane, tmux.socket()));
@@ -93,7 +93,7 @@ fn session_end_preserves_pane_id() {
         seen.iter().filter(|e| e.is("commander_availability")).map(|event| &event.data["available"]).collect();
     assert_eq!(availability, [false]);
     assert_eq!(available()["commander_available"], false);
-    assert_eq!(stored(&world, &agent_id), Some((Some(pane.clone()), None)));
+    assert_eq!(stored_panes(&world, &agent_id), Some((Some(pane.clone()), None)));
     let answer = post(&world, &format!("/api/respond/{agent_id}"), r#"{"mode": "select", "option_index": 0}"#);
     assert_eq!((answer.status, &answer.json()["error_type"]), (503, &json!("pane_not_found")));
     // What comes late is no new session, and a new one is.
@@ -106,7 +106,7 @@ fn session_end_preserves_pane_id() {
     events.until("its end", |event| event.is("session_ended"));
     tmux.run(&["respawn-pane", "-k", "-t", &pane, "cat"]);
     wait_until("the process to be gone", SOON, || items(&list(&world)).iter().all(|item| item["agent_id"].is_null()));
-    let other = tmux.new_session("other", &world.stand_in("claude"));
+    let other = tmux.new_session("other", &world.fake_agent_command("claude"));
     hook(&world, "session-start", &session_start("s2", &other, tmux.socket()));
     let next = events.next().expect("an event");
     assert!(next.is("session_created") && next.data["agent_id"] != agent_id, "it ended once: {next:?}");
@@ -114,9 +114,9 @@ fn session_end_preserves_pane_id() {
 
 #[test]
 fn of_a_session_that_is_open_twice_only_the_one_that_is_meant_is_told_of() {
-    let (world, first) = with_agent();
+    let (world, first) = world_with_agent();
     let tmux = world.tmux("default");
-    let second = tmux.new_session("again", &world.stand_in("claude"));
+    let second = tmux.new_session("again", &world.fake_agent_command("claude"));
     let state_of = |pane: &str| {
         let listing = list(&world);
         let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == pane);
@@ -144,9 +144,9 @@ fn of_a_session_that_is_open_twice_only_the_one_that_is_meant_is_told_of() {
 
 #[test]
 fn of_a_session_that_is_open_twice_the_end_in_one_place_is_not_the_end_of_the_other() {
-    let (world, first) = with_agent();
+    let (world, first) = world_with_agent();
     let tmux = world.tmux("default");
-    let second = tmux.new_session("again", &world.stand_in("claude"));
+    let second = tmux.new_session("again", &world.fake_agent_command("claude"));
     let agent_id = hook(&world, "session-start", &session_start("s1", &first, tmux.socket()));
     let of_it = || items(&list(&world)).iter().filter(|item| item["agent_id"] == agent_id.as_str()).count();
     wait_until("the first", SOON, || of_it() == 1);
@@ -167,7 +167,7 @@ fn of_a_session_that_is_open_twice_the_end_in_one_place_is_not_the_end_of_the_ot
 
 #[test]
 fn an_end_that_is_sent_again_after_the_session_came_back_is_no_end() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     let tmux = world.tmux("default");
     let events = follow(&world, "?types=session_ended,session_created,state_changed", None);
     let start = session_start("s1", &pane, tmux.socket());
@@ -186,12 +186,12 @@ fn an_end_that_is_sent_again_after_the_session_came_back_is_no_end() {
 
 #[test]
 fn nothing_of_what_is_refused_is_kept_and_nothing_secret_of_the_rest() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     for body in [r#"{"session_id": "s1", "tmux_pane": "zero"}"#, r#"["s1", "/tmp", "%0"]"#] {
         assert_eq!(post(&world, "/hook/stop", body).status, 400, "{body}");
     }
     let agent_id = hook(&world, "stop", &json!({"session_id": "s1"}));
-    assert_eq!(stored(&world, &agent_id), Some((None, None)), "the pane of the one that was refused");
+    assert_eq!(stored_panes(&world, &agent_id), Some((None, None)), "the pane of the one that was refused");
     let mut secret = session_start("TOKEN=hunter2hunter2", &pane, world.tmux("default").socket());
     secret["iterm_pane_id"] = json!("PASSWORD=hunter2hunter2");
     let agent_id = hook(&world, "session-start", &secret);
@@ -206,7 +206,7 @@ fn nothing_of_what_is_refused_is_kept_and_nothing_secret_of_the_rest() {
 
 #[test]
 fn the_same_event_is_taken_once_and_another_of_its_name_is_refused() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     let event = |prompt: &str| {
         let mut body = session_start("s1", &pane, world.tmux("default").socket());
         (body["event_id"], body["prompt"]) = (json!("one"), json!(prompt));
@@ -217,7 +217,7 @@ fn the_same_event_is_taken_once_and_another_of_its_name_is_refused() {
 
 #[test]
 fn every_hook_of_the_document_tells_its_state() {
-    let (world, pane) = with_agent();
+    let (world, pane) = world_with_agent();
     hook(&world, "session-start", &session_start("s1", &pane, world.tmux("default").socket()));
     wait_for_state(&world, "idle");
     for (event, more, expected) in [

@@ -22,7 +22,7 @@ use stage::{Agent, Stage, assert_done};
 
 /// An agent with a session, as its hooks told.
 #[track_caller]
-fn bridged(stage: &Stage, session: &str) -> (Agent, String) {
+fn agent_with_session(stage: &Stage, session: &str) -> (Agent, String) {
     let agent = stage.agent(session);
     let agent_id = hook(&stage.world, "session-start", &session_start(session, &agent.pane, agent.server.socket()));
     (agent, agent_id)
@@ -38,13 +38,13 @@ fn first_option() -> Value {
 }
 
 #[track_caller]
-fn assert_fault(answer: &Answer, status: u16, error_type: &str) {
+fn assert_error(answer: &Answer, status: u16, error_type: &str) {
     let error = answer.json();
     assert_eq!((answer.status, error["error_type"].as_str()), (status, Some(error_type)), "{error}");
     assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{error}");
 }
 
-fn fields(value: &Value) -> Vec<&str> {
+fn field_names(value: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     names
@@ -90,18 +90,18 @@ fn send_special_keys_to_tmux_pane() {
 fn tmux_pane_does_not_exist() {
     let stage = Stage::new("");
     stage.server.new_session("keeper", "cat");
-    let (agent, agent_id) = bridged(&stage, "work");
+    let (agent, agent_id) = agent_with_session(&stage, "work");
     stage.show(&agent, "asks", "waiting_input");
     agent.server.run(&["kill-pane", "-t", &agent.pane]);
     // At once, and when everybody knows.
-    assert_fault(&respond(&stage, &agent_id, &first_option()), 503, "pane_not_found");
+    assert_error(&respond(&stage, &agent_id, &first_option()), 503, "pane_not_found");
     wait_until("it to be gone", SOON, || stage.item(&agent).is_none());
-    assert_fault(&respond(&stage, &agent_id, &first_option()), 503, "pane_not_found");
+    assert_error(&respond(&stage, &agent_id, &first_option()), 503, "pane_not_found");
     assert_eq!(stage.send("%77", "hello").json()["code"], "E_REF_NOT_FOUND");
 }
 
 /// A daemon whose tmux can be made to fail: `break_tmux` with a word makes it do so. It is waited for as long as this.
-fn fragile(patience: &str) -> Stage {
+fn fixture_with_breakable_tmux(patience: &str) -> Stage {
     Stage::with(|world| {
         let tmux = script(
             world,
@@ -117,8 +117,8 @@ fn break_tmux(stage: &Stage, fault: &str) {
 }
 
 /// What is answered while tmux has this fault. Nothing is typed then.
-fn answered_with_fault(stage: &Stage, fault: impl FnOnce(&Stage)) -> Answer {
-    let (agent, agent_id) = bridged(stage, "work");
+fn respond_with_broken_tmux(stage: &Stage, fault: impl FnOnce(&Stage)) -> Answer {
+    let (agent, agent_id) = agent_with_session(stage, "work");
     stage.show(&agent, "asks", "waiting_input");
     fault(stage);
     let answer = respond(stage, &agent_id, &first_option());
@@ -128,34 +128,34 @@ fn answered_with_fault(stage: &Stage, fault: impl FnOnce(&Stage)) -> Answer {
 
 #[test]
 fn tmux_not_installed() {
-    let stage = fragile("5s");
+    let stage = fixture_with_breakable_tmux("5s");
     let tmux = stage.world.home().join("fragile-tmux");
-    let answer = answered_with_fault(&stage, |_| fs::remove_file(&tmux).expect("it was there"));
-    assert_fault(&answer, 503, "tmux_not_installed");
+    let answer = respond_with_broken_tmux(&stage, |_| fs::remove_file(&tmux).expect("it was there"));
+    assert_error(&answer, 503, "tmux_not_installed");
 }
 
 #[test]
 fn subprocess_timeout() {
-    let stage = fragile("700ms");
-    let answer = answered_with_fault(&stage, |stage| break_tmux(stage, "hangs"));
-    assert_fault(&answer, 502, "timeout");
+    let stage = fixture_with_breakable_tmux("700ms");
+    let answer = respond_with_broken_tmux(&stage, |stage| break_tmux(stage, "hangs"));
+    assert_error(&answer, 502, "timeout");
     break_tmux(&stage, "");
 }
 
 /// The others have a test of their own.
 #[test]
 fn error_type_mapping() {
-    let stage = fragile("5s");
-    let answer = answered_with_fault(&stage, |stage| break_tmux(stage, "fails"));
-    assert_fault(&answer, 502, "subprocess_failed");
+    let stage = fixture_with_breakable_tmux("5s");
+    let answer = respond_with_broken_tmux(&stage, |stage| break_tmux(stage, "fails"));
+    assert_error(&answer, 502, "subprocess_failed");
     break_tmux(&stage, "");
-    let (agent, agent_id) = bridged(&stage, "deaf");
+    let (agent, agent_id) = agent_with_session(&stage, "deaf");
     // It reads the key, and asks on.
     stage.show(&agent, "dialog", "waiting_approval");
-    assert_fault(&respond(&stage, &agent_id, &first_option()), 502, "send_failed");
+    assert_error(&respond(&stage, &agent_id, &first_option()), 502, "send_failed");
     assert_eq!(agent.all_read(), b"1");
     stage.show(&agent, "idle", "idle");
-    assert_fault(&respond(&stage, &agent_id, &first_option()), 409, "wrong_state");
+    assert_error(&respond(&stage, &agent_id, &first_option()), 409, "wrong_state");
 }
 
 #[test]
@@ -163,14 +163,14 @@ fn agent_has_no_pane_id() {
     let stage = Stage::new("");
     let agent_id =
         hook(&stage.world, "session-start", &json!({"session_id": "elsewhere", "working_directory": "/tmp"}));
-    assert_fault(&respond(&stage, &agent_id, &first_option()), 400, "no_pane_id");
-    assert_fault(&respond(&stage, "nobody", &first_option()), 404, "agent_not_found");
+    assert_error(&respond(&stage, &agent_id, &first_option()), 400, "no_pane_id");
+    assert_error(&respond(&stage, "nobody", &first_option()), 404, "agent_not_found");
 }
 
 #[test]
 fn api_contract_preserved() {
     let stage = Stage::new("");
-    let (agent, agent_id) = bridged(&stage, "work");
+    let (agent, agent_id) = agent_with_session(&stage, "work");
     stage.show(&agent, "asks", "waiting_input");
     for (body, error_type) in [
         (json!({"mode": "shout"}), "invalid_mode"),
@@ -185,14 +185,14 @@ fn api_contract_preserved() {
         (json!({"mode": "multi_select", "answers": [0, 1]}), "invalid_answers"),
     ] {
         let answer = respond(&stage, &agent_id, &body);
-        assert_fault(&answer, 400, error_type);
-        assert_eq!(fields(&answer.json()), ["code", "error_type", "hint", "message", "status"]);
+        assert_error(&answer, 400, error_type);
+        assert_eq!(field_names(&answer.json()), ["code", "error_type", "hint", "message", "status"]);
     }
     agent.assert_untouched();
     let answer = respond(&stage, &agent_id, &first_option());
     let said = answer.json();
     let expected = ["agent_id", "latency_ms", "mode", "new_state", "status", "turn_id", "verified"];
-    assert_eq!((answer.status, fields(&said)), (200, expected.to_vec()), "{said}");
+    assert_eq!((answer.status, field_names(&said)), (200, expected.to_vec()), "{said}");
     assert_eq!((&said["status"], &said["new_state"]), (&json!("ok"), &json!("PROCESSING")), "{said}");
     assert_eq!(agent.all_read(), b"1");
 }
@@ -202,9 +202,9 @@ fn availability_sse_events() {
     let stage = Stage::new("");
     stage.server.new_session("keeper", "cat");
     let events = follow(&stage.world, "?types=commander_availability", None);
-    let (agent, agent_id) = bridged(&stage, "work");
+    let (agent, agent_id) = agent_with_session(&stage, "work");
     let told = events.next().expect("an event").data;
-    assert_eq!(fields(&told), ["agent_id", "available", "timestamp"]);
+    assert_eq!(field_names(&told), ["agent_id", "available", "timestamp"]);
     assert_eq!((&told["agent_id"], &told["available"]), (&json!(agent_id), &json!(true)));
     assert!(told["timestamp"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok()), "{told}");
     let asked = || get(&stage.socket(), &format!("/api/respond/{agent_id}/availability")).json();
@@ -218,7 +218,7 @@ fn availability_sse_events() {
 #[test]
 fn background_health_check() {
     let stage = Stage::new("tmux_bridge.health_check_interval = '1s'\ntmux_bridge.subprocess_timeout = '500ms'");
-    let (_agent, agent_id) = bridged(&stage, "work");
+    let (_agent, agent_id) = agent_with_session(&stage, "work");
     let events = follow(&stage.world, &format!("?types=commander_availability&agent_id={agent_id}"), None);
     let server = stage.server.pid();
     let is_available = || get(&stage.socket(), &format!("/api/respond/{agent_id}/availability")).json();

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use agtmux::{Done, SOON, agtmux, configure, items, list, run, script, start, world};
-use agtmux_testkit::{AttachedClient, TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{AttachedClient, TestTmuxServer, TestWorld, process, wait_for, wait_until};
 
 const AGTMUX: &str = env!("CARGO_BIN_EXE_agtmux");
 
 #[track_caller]
-fn runtime_in(world: &World, pane: &str) -> String {
+fn runtime_in(world: &TestWorld, pane: &str) -> String {
     wait_for(&format!("an agent in {pane}"), SOON, || {
         let listing = list(world);
         let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == pane).cloned();
@@ -21,7 +21,7 @@ fn runtime_in(world: &World, pane: &str) -> String {
 }
 
 #[track_caller]
-fn nobody_in(world: &World, pane: &str) {
+fn wait_for_no_agent(world: &TestWorld, pane: &str) {
     wait_for(&format!("nobody in {pane}"), SOON, || {
         let listing = list(world);
         let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == pane).cloned();
@@ -30,25 +30,25 @@ fn nobody_in(world: &World, pane: &str) {
 }
 
 /// The session, window and pane that a client looks at.
-fn looked_at(server: &TmuxServer) -> String {
+fn client_location(server: &TestTmuxServer) -> String {
     let place = server.run(&["list-clients", "-F", "#{session_name} #{window_id} #{pane_id}"]);
     place.lines().next().unwrap_or_default().to_owned()
 }
 
 #[track_caller]
-fn wait_for_look(server: &TmuxServer, place: &str) {
+fn wait_for_client_at(server: &TestTmuxServer, place: &str) {
     wait_for(&format!("a client to look at {place}"), SOON, || {
         let seen = server.try_run(&["list-clients", "-F", "#{session_name} #{window_id} #{pane_id}"]);
         if seen.as_deref() == Ok(place) { Ok(()) } else { Err(seen) }
     });
 }
 
-fn screen(server: &TmuxServer, pane: &str) -> String {
+fn screen(server: &TestTmuxServer, pane: &str) -> String {
     server.run(&["capture-pane", "-p", "-J", "-S", "-", "-t", pane])
 }
 
 #[track_caller]
-fn shows(server: &TmuxServer, pane: &str, text: &str) -> String {
+fn wait_for_text(server: &TestTmuxServer, pane: &str, text: &str) -> String {
     wait_for(&format!("'{text}' in {pane}"), SOON, || {
         let screen = screen(server, pane);
         if screen.contains(text) { Ok(screen) } else { Err(screen) }
@@ -56,13 +56,13 @@ fn shows(server: &TmuxServer, pane: &str, text: &str) -> String {
 }
 
 /// Two windows, an agent in the hidden pane of the hidden one. Names that begin alike, as they do.
-fn agents_world() -> (World, TmuxServer) {
+fn world_with_hidden_agent() -> (TestWorld, TestTmuxServer) {
     let world = world();
     let server = world.tmux("default");
     server.new_session("work", "cat");
     server.new_session("work-2", "cat");
     server.run(&["new-window", "-t", "work-2", "cat"]);
-    server.run(&["split-window", "-t", "work-2", &world.stand_in("claude")]);
+    server.run(&["split-window", "-t", "work-2", &world.fake_agent_command("claude")]);
     server.run(&["select-pane", "-t", "%2"]);
     server.run(&["select-window", "-t", "work-2:0"]);
     start(&world);
@@ -72,32 +72,32 @@ fn agents_world() -> (World, TmuxServer) {
 
 #[test]
 fn outside_of_tmux_it_attaches_with_window_and_pane() {
-    let (world, server) = agents_world();
+    let (world, server) = world_with_hidden_agent();
     let terminal = world.tmux("terminal");
     terminal.new_session("here", &format!("unset TMUX TMUX_PANE; {AGTMUX} attach claude; echo code=$?; exec cat"));
-    wait_for_look(&server, "work-2 @2 %3");
+    wait_for_client_at(&server, "work-2 @2 %3");
     server.run(&["detach-client", "-s", "=work-2"]);
-    shows(&terminal, "%0", "code=0");
+    wait_for_text(&terminal, "%0", "code=0");
     let audit = agtmux(&world, &["audit"]).text();
     assert!(audit.contains("attach") && audit.contains("%3 on default"), "{audit}");
 }
 
 #[test]
 fn a_pane_that_is_another_one_by_now_is_not_gone_to() {
-    let (world, server) = agents_world();
+    let (world, server) = world_with_hidden_agent();
     let command = agtmux(&world, &["attach", "claude", "--print"]);
     assert_eq!(command.code, Some(0), "{command:?}");
     server.run(&["respawn-pane", "-k", "-t", "%3", "cat"]);
     let terminal = world.tmux("terminal");
     terminal.new_session("here", &format!("unset TMUX TMUX_PANE; {}; echo code=$?; exec cat", command.text().trim()));
-    let said = shows(&terminal, "%0", "code=");
+    let said = wait_for_text(&terminal, "%0", "code=");
     assert!(said.contains("another program was started in that pane") && said.contains("code=1"), "{said}");
     assert!(server.client_pids().is_empty());
 }
 
 #[test]
 fn without_a_terminal_it_prints_what_to_run() {
-    let (world, server) = agents_world();
+    let (world, server) = world_with_hidden_agent();
     let printed = agtmux(&world, &["attach", "claude"]);
     assert_eq!(printed.code, Some(1), "{printed:?}");
     assert!(
@@ -106,7 +106,7 @@ fn without_a_terminal_it_prints_what_to_run() {
     );
     let terminal = world.tmux("terminal");
     terminal.new_session("here", &format!("unset TMUX TMUX_PANE; {}; exec cat", printed.text().trim()));
-    wait_for_look(&server, "work-2 @2 %3");
+    wait_for_client_at(&server, "work-2 @2 %3");
     let plan = agtmux(&world, &["attach", "claude", "--json"]).json();
     assert_eq!(
         (&plan["session_name"], &plan["window_id"], &plan["pane_id"]),
@@ -116,21 +116,21 @@ fn without_a_terminal_it_prints_what_to_run() {
 }
 
 /// A shell in the session, and a client that looks at it.
-fn shell_in(server: &TmuxServer, session: &str) -> (String, AttachedClient) {
+fn shell_in(server: &TestTmuxServer, session: &str) -> (String, AttachedClient) {
     let name = format!("={session}:");
     let pane = server.run(&["new-window", "-P", "-F", "#{pane_id}", "-t", &name, "PS1='ready> ' exec sh -i"]);
     let client = server.attach(session);
-    shows(server, &pane, "ready>");
+    wait_for_text(server, &pane, "ready>");
     (pane, client)
 }
 
 #[test]
 fn inside_the_same_server_the_client_goes_there_and_stays_in_its_group() {
-    let (world, server) = agents_world();
+    let (world, server) = world_with_hidden_agent();
     let (pane, client) = shell_in(&server, "work");
     server.run(&["send-keys", "-t", &pane, &format!("{AGTMUX} attach claude; echo code=$?"), "Enter"]);
-    wait_for_look(&server, "work-2 @2 %3");
-    shows(&server, &pane, "code=0");
+    wait_for_client_at(&server, "work-2 @2 %3");
+    wait_for_text(&server, &pane, "code=0");
     drop(client);
 
     // A twin of that session: whoever is in it wants to stay in it.
@@ -140,29 +140,29 @@ fn inside_the_same_server_the_client_goes_there_and_stays_in_its_group() {
         if listing.contains("twin") { Ok(()) } else { Err(listing) }
     });
     let (pane, _client) = shell_in(&server, "twin");
-    assert_ne!(looked_at(&server), "twin @2 %3");
+    assert_ne!(client_location(&server), "twin @2 %3");
     server.run(&["send-keys", "-t", &pane, &format!("{AGTMUX} attach claude; echo code=$?"), "Enter"]);
-    wait_for_look(&server, "twin @2 %3");
+    wait_for_client_at(&server, "twin @2 %3");
 }
 
 #[test]
 fn inside_another_server_it_says_where_to_run_it() {
-    let (world, server) = agents_world();
+    let (world, server) = world_with_hidden_agent();
     let other = world.tmux("other");
     other.new_session("here", &format!("{AGTMUX} attach claude; echo code=$?; exec cat"));
-    let said = shows(&other, "%0", "code=1");
+    let said = wait_for_text(&other, "%0", "code=1");
     assert!(said.contains("another tmux server") && said.contains("in another terminal"), "{said}");
     assert!(server.client_pids().is_empty());
 }
 
 /// A shell in a pane, with a `claude` that notes how it was started, and how to tell of its session.
-struct Desk {
-    world: World,
-    server: TmuxServer,
+struct ResumeFixture {
+    world: TestWorld,
+    server: TestTmuxServer,
     project: PathBuf,
 }
 
-fn desk(command: &str) -> Desk {
+fn resume_fixture(command: &str) -> ResumeFixture {
     let world = world();
     configure(&world, "[actions]\nallow_from_agents = true\n");
     let project = world.home().join("it's \\ #(a) $HOME");
@@ -187,17 +187,17 @@ fn desk(command: &str) -> Desk {
         let done = run(command.env("PATH", &path));
         assert_eq!(done.code, Some(0), "{done:?}");
     }
-    Desk { world, server, project }
+    ResumeFixture { world, server, project }
 }
 
-impl Desk {
-    fn line(&self, text: &str) {
+impl ResumeFixture {
+    fn type_line(&self, text: &str) {
         self.server.run(&["send-keys", "-t", "%1", "-l", text]);
         self.server.run(&["send-keys", "-t", "%1", "Enter"]);
     }
 
     /// The agent says which session it is.
-    fn name_session(&self, session: &str) -> String {
+    fn report_session(&self, session: &str) -> String {
         let runtime = runtime_in(&self.world, "%1");
         wait_for("where it is", SOON, || {
             let listing = list(&self.world);
@@ -213,7 +213,7 @@ impl Desk {
         runtime
     }
 
-    fn started(&self) -> Vec<String> {
+    fn agent_starts(&self) -> Vec<String> {
         let text = fs::read_to_string(self.world.home().join("started")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
@@ -225,18 +225,18 @@ impl Desk {
 
 #[test]
 fn an_agent_is_resumed_in_its_shell_and_directory() {
-    let desk = desk("PS1='ready> ' exec sh -i");
-    shows(&desk.server, "%1", "ready>");
+    let desk = resume_fixture("PS1='ready> ' exec sh -i");
+    wait_for_text(&desk.server, "%1", "ready>");
     let nobody = desk.resume("%1", &[]);
     assert!(nobody.code == Some(5) && nobody.stderr.contains("no agent has lived"), "{nobody:?}");
-    desk.line("claude");
-    let first = desk.name_session("abc-1");
+    desk.type_line("claude");
+    let first = desk.report_session("abc-1");
     let alive = desk.resume(&format!("runtime:{first}"), &[]);
     assert!(alive.code == Some(5) && alive.stderr.contains("claude lives in %1"), "{alive:?}");
-    desk.line("quit");
-    nobody_in(&desk.world, "%1");
+    desk.type_line("quit");
+    wait_for_no_agent(&desk.world, "%1");
     // It is somewhere else by now, is busy, and somebody has begun to type.
-    desk.line("cd /; sleep 1000");
+    desk.type_line("cd /; sleep 1000");
     wait_until("the shell to be busy", SOON, || {
         desk.server.run(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "sleep"
     });
@@ -251,64 +251,64 @@ fn an_agent_is_resumed_in_its_shell_and_directory() {
     assert_eq!(resumed["session"], "abc-1");
     assert_eq!(resumed["resumed_runtime_id"].as_str(), Some(runtime_in(&desk.world, "%1").as_str()));
     let project = desk.project.display();
-    assert_eq!(desk.started(), [format!("{project}: "), format!("{project}: --resume abc-1")]);
+    assert_eq!(desk.agent_starts(), [format!("{project}: "), format!("{project}: --resume abc-1")]);
     let audit = agtmux(&desk.world, &["audit", "--json"]).json();
     assert!(items(&audit).iter().any(|item| item["kind"] == "resume" && item["status"] == "done"), "{audit}");
 }
 
 #[test]
 fn an_agent_is_not_resumed_into_a_question_or_half_a_command() {
-    let desk = desk("PS1='ready> ' PS2='more> ' exec bash --norc --noprofile -i");
-    shows(&desk.server, "%1", "ready>");
-    desk.line("claude");
-    desk.name_session("abc-2");
-    desk.line("quit");
-    nobody_in(&desk.world, "%1");
+    let desk = resume_fixture("PS1='ready> ' PS2='more> ' exec bash --norc --noprofile -i");
+    wait_for_text(&desk.server, "%1", "ready>");
+    desk.type_line("claude");
+    desk.report_session("abc-2");
+    desk.type_line("quit");
+    wait_for_no_agent(&desk.world, "%1");
     // The shell itself asks, and what is typed would be the answer.
-    desk.line("read -p 'delete all? ' answer; echo got $answer");
-    shows(&desk.server, "%1", "delete all?");
+    desk.type_line("read -p 'delete all? ' answer; echo got $answer");
+    wait_for_text(&desk.server, "%1", "delete all?");
     let asked = desk.resume("%1", &[]);
     assert!(asked.code == Some(5) && asked.stderr.contains("'bash' runs something, or has asked"), "{asked:?}");
-    desk.line("no");
-    shows(&desk.server, "%1", "got no");
+    desk.type_line("no");
+    wait_for_text(&desk.server, "%1", "got no");
     // What has been begun is not to be ended by what is typed.
     let begun = desk.world.home().join("begun");
-    desk.line(&format!("echo it is >{} \\", begun.display()));
-    shows(&desk.server, "%1", "more>");
+    desk.type_line(&format!("echo it is >{} \\", begun.display()));
+    wait_for_text(&desk.server, "%1", "more>");
     let resumed = desk.resume("%1", &["--json"]).json();
     assert_eq!(resumed["resumed_runtime_id"].as_str(), Some(runtime_in(&desk.world, "%1").as_str()), "{resumed}");
     assert!(!begun.exists(), "half a command was run: {:?}", fs::read_to_string(&begun));
-    assert_eq!(desk.started().last(), Some(&format!("{}: --resume abc-2", desk.project.display())));
+    assert_eq!(desk.agent_starts().last(), Some(&format!("{}: --resume abc-2", desk.project.display())));
 }
 
 #[test]
 fn an_agent_is_resumed_in_the_pane_that_died_with_it() {
-    let desk = desk("exec claude");
-    desk.name_session("ses_2");
-    desk.line("quit");
-    nobody_in(&desk.world, "%1");
+    let desk = resume_fixture("exec claude");
+    desk.report_session("ses_2");
+    desk.type_line("quit");
+    wait_for_no_agent(&desk.world, "%1");
     let resumed = desk.resume("%1", &[]);
     assert_eq!(resumed.code, Some(0), "{resumed:?}");
     let second = runtime_in(&desk.world, "%1");
     assert!(resumed.text().contains("claude --resume ses_2") && resumed.text().contains(&second), "{resumed:?}");
     let project = desk.project.display();
-    assert_eq!(desk.started(), [format!("{project}: "), format!("{project}: --resume ses_2")]);
+    assert_eq!(desk.agent_starts(), [format!("{project}: "), format!("{project}: --resume ses_2")]);
 }
 
 #[test]
 fn what_is_not_the_same_or_not_known_is_not_resumed() {
-    let desk = desk("PS1='ready> ' exec sh -i");
-    shows(&desk.server, "%1", "ready>");
-    desk.line("claude");
+    let desk = resume_fixture("PS1='ready> ' exec sh -i");
+    wait_for_text(&desk.server, "%1", "ready>");
+    desk.type_line("claude");
     let unnamed = runtime_in(&desk.world, "%1");
-    desk.line("quit");
-    nobody_in(&desk.world, "%1");
+    desk.type_line("quit");
+    wait_for_no_agent(&desk.world, "%1");
     let silent = desk.resume(&format!("runtime:{unnamed}"), &[]);
     assert!(silent.code == Some(5) && silent.stderr.contains("did not say which session"), "{silent:?}");
-    desk.line("claude");
-    let hostile = desk.name_session("x;touch pwned");
-    desk.line("quit");
-    nobody_in(&desk.world, "%1");
+    desk.type_line("claude");
+    let hostile = desk.report_session("x;touch pwned");
+    desk.type_line("quit");
+    wait_for_no_agent(&desk.world, "%1");
     let refused = desk.resume("%1", &[]);
     assert!(refused.code == Some(5) && refused.stderr.contains("without a usable id"), "{refused:?}");
     desk.server.run(&["respawn-pane", "-k", "-t", "%1", "PS1='ready> ' exec sh -i"]);
@@ -319,7 +319,7 @@ fn what_is_not_the_same_or_not_known_is_not_resumed() {
         if done.stderr.contains("is not the pane that it was") { Ok(done) } else { Err(done) }
     });
     assert_eq!(other.code, Some(5));
-    assert_eq!(desk.started().len(), 2, "nobody was started");
+    assert_eq!(desk.agent_starts().len(), 2, "nobody was started");
     assert_eq!(desk.resume("runtime:feed", &[]).code, Some(5));
     assert_eq!(agtmux(&desk.world, &["resume"]).code, Some(2));
 }

@@ -8,12 +8,12 @@ use std::io::Read;
 use std::process::Stdio;
 
 use agtmux::{Done, SOON, agtmux, configure, items, kill, list, pid, run, start, stop, world};
-use agtmux_testkit::{Running, TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{ChildGuard, TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 
 const AGTMUX: &str = env!("CARGO_BIN_EXE_agtmux");
 
-fn say(world: &World, pane: &str, state: &str) {
+fn emit_state(world: &TestWorld, pane: &str, state: &str) {
     let key = format!("{pane}-{state}-{:?}", std::time::Instant::now());
     let args = ["emit", "--pane", pane, "--source", "hook", "--event-type", state, "--dedupe-key", &key];
     let done = agtmux(world, &args);
@@ -22,7 +22,7 @@ fn say(world: &World, pane: &str, state: &str) {
 
 /// The runtime that agtmux sees in this pane.
 #[track_caller]
-fn runtime_in(world: &World, pane: &str) -> String {
+fn runtime_in(world: &TestWorld, pane: &str) -> String {
     wait_for(&format!("an agent in {pane}"), SOON, || {
         let listing = list(world);
         let item = items(&listing).iter().find(|item| item["identity"]["pane_id"] == pane).cloned();
@@ -31,10 +31,10 @@ fn runtime_in(world: &World, pane: &str) -> String {
 }
 
 /// A world with a stand-in for claude in %0.
-fn with_claude() -> (World, TmuxServer, String) {
+fn world_with_claude() -> (TestWorld, TestTmuxServer, String) {
     let world = world();
     let server = world.tmux("default");
-    server.new_session("work", &world.stand_in("claude"));
+    server.new_session("work", &world.fake_agent_command("claude"));
     start(&world);
     let runtime = runtime_in(&world, "%0");
     (world, server, runtime)
@@ -73,19 +73,19 @@ fn output_is_plain_text_whatever_the_pane_shows() {
 }
 
 /// A command that runs beside the test, with its output in a file.
-struct Beside {
-    running: Running,
+struct BackgroundCommand {
+    running: ChildGuard,
     file: std::path::PathBuf,
 }
 
-fn beside(world: &World, args: &[&str]) -> Beside {
+fn run_in_background(world: &TestWorld, args: &[&str]) -> BackgroundCommand {
     let file = world.dir().join(format!("said-{}", args.concat().replace(['/', ':'], "-")));
     let out = fs::File::create(&file).expect("the world is writable");
-    let running = Running::start(world.agtmux().args(args).stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()));
-    Beside { running, file }
+    let running = ChildGuard::start(world.agtmux().args(args).stdin(Stdio::null()).stdout(out).stderr(Stdio::piped()));
+    BackgroundCommand { running, file }
 }
 
-impl Beside {
+impl BackgroundCommand {
     fn text(&self) -> String {
         fs::read_to_string(&self.file).expect("it is there")
     }
@@ -99,7 +99,7 @@ impl Beside {
     }
 
     #[track_caller]
-    fn end(mut self) -> (Option<i32>, String, String) {
+    fn wait_for_exit(mut self) -> (Option<i32>, String, String) {
         let status = wait_for("its end", SOON, || self.running.try_wait().expect("it can be waited for"));
         let mut stderr = String::new();
         self.running.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
@@ -111,7 +111,7 @@ impl Beside {
 fn what_is_new_is_followed_until_the_agent_ends() {
     let world = world();
     let server = world.tmux("default");
-    let agent = world.shell_named("claude");
+    let agent = world.shell_copy("claude");
     let body = "while read -r line; do echo \"heard $line\"; [ \"$line\" = quit ] && exit; done";
     server.new_session("work", &format!("stty -echo; {} -c '{body}'; exec cat", agent.display()));
     start(&world);
@@ -122,14 +122,14 @@ fn what_is_new_is_followed_until_the_agent_ends() {
     }
     line("first");
     wait_until("the first line", SOON, || server.run(&["capture-pane", "-p", "-t", "%0"]).contains("heard first"));
-    let follower = beside(&world, &["view-output", "claude", "--follow"]);
+    let follower = run_in_background(&world, &["view-output", "claude", "--follow"]);
     follower.wait_for("heard first");
     for n in 0..40 {
         line(&format!("n{n}"));
     }
     follower.wait_for("heard n39");
     line("quit");
-    let (code, text, stderr) = follower.end();
+    let (code, text, stderr) = follower.wait_for_exit();
     let expected: Vec<String> = (0..40).map(|n| format!("heard n{n}")).collect();
     let told: Vec<&str> = text.lines().filter(|line| line.starts_with("heard n")).collect();
     assert_eq!(told, expected, "each line once, in order");
@@ -149,20 +149,20 @@ fn a_full_screen_program_is_shown_anew_and_ctrl_c_ends_it() {
     );
     start(&world);
     wait_until("the page", SOON, || server.run(&["capture-pane", "-p", "-t", "%0"]).contains("page one"));
-    let follower = beside(&world, &["view-output", "%0", "-f"]);
+    let follower = run_in_background(&world, &["view-output", "%0", "-f"]);
     follower.wait_for("page one");
     server.run(&["send-keys", "-t", "%0", "Enter"]);
     follower.wait_for("page two");
     assert!(!follower.text().contains("before"), "what is behind it is not part of it: {:?}", follower.text());
     assert!(process::signal(follower.running.id(), Signal::INT), "it runs");
-    let (code, text, stderr) = follower.end();
+    let (code, text, stderr) = follower.wait_for_exit();
     assert_eq!(code, Some(130), "{stderr}");
     assert!(is_plain(&text), "{text:?}");
 }
 
 /// Returns when it has the daemon's events open: a socket besides the pair that it hears of signals by.
 #[track_caller]
-fn follows(waiter: &Beside) {
+fn wait_until_following(waiter: &BackgroundCommand) {
     wait_until("the waiter to follow", SOON, || {
         let files = fs::read_dir(format!("/proc/{}/fd", waiter.running.id())).into_iter().flatten().flatten();
         let targets = files.filter_map(|file| fs::read_link(file.path()).ok());
@@ -172,12 +172,12 @@ fn follows(waiter: &Beside) {
 
 #[test]
 fn waiting_ends_when_it_is_so_and_says_how() {
-    let (world, server, runtime) = with_claude();
-    say(&world, "%0", "running");
-    let waiter = beside(&world, &["wait", "claude", "--for", "waiting_approval,idle", "--timeout", "60s"]);
-    follows(&waiter);
-    say(&world, "%0", "idle");
-    let (code, text, stderr) = waiter.end();
+    let (world, server, runtime) = world_with_claude();
+    emit_state(&world, "%0", "running");
+    let waiter = run_in_background(&world, &["wait", "claude", "--for", "waiting_approval,idle", "--timeout", "60s"]);
+    wait_until_following(&waiter);
+    emit_state(&world, "%0", "idle");
+    let (code, text, stderr) = waiter.wait_for_exit();
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert_eq!(text, format!("idle claude %0 runtime:{runtime}\n"));
     let already = agtmux(&world, &["wait", "%0", "--for", "idle", "--json"]).json();
@@ -194,7 +194,7 @@ fn waiting_ends_when_it_is_so_and_says_how() {
     );
     let now = agtmux(&world, &["wait", "%0", "--for", "idle", "--timeout", "0s"]);
     assert_eq!(now.code, Some(0), "what is so needs no time: {now:?}");
-    server.new_session("other", &world.stand_in("codex"));
+    server.new_session("other", &world.fake_agent_command("codex"));
     runtime_in(&world, "%1");
     let one = agtmux(&world, &["wait", "%0", "%1", "--for", "idle", "--any", "--timeout", "20s"]);
     assert_eq!(one.code, Some(0), "{one:?}");
@@ -207,22 +207,22 @@ fn waiting_ends_when_it_is_so_and_says_how() {
 fn an_agent_that_ends_is_gone_also_if_another_one_follows() {
     let world = world();
     let server = world.tmux("default");
-    let agent = world.shell_named("claude");
+    let agent = world.shell_copy("claude");
     let one = format!("{} -c \"while read -r line; do [ \\\"\\$line\\\" = quit ] && exit; done; :\"", agent.display());
     server.new_session("work", &format!("{one}; {one}; exec cat"));
     start(&world);
     let first = runtime_in(&world, "%0");
-    say(&world, "%0", "running");
+    emit_state(&world, "%0", "running");
     let reference = format!("runtime:{first}");
-    let waiter = beside(&world, &["wait", &reference, "--for", "idle"]);
-    let patient = beside(&world, &["wait", &reference, "--any", "--for", "idle"]);
-    follows(&waiter);
-    follows(&patient);
+    let waiter = run_in_background(&world, &["wait", &reference, "--for", "idle"]);
+    let patient = run_in_background(&world, &["wait", &reference, "--any", "--for", "idle"]);
+    wait_until_following(&waiter);
+    wait_until_following(&patient);
     server.run(&["send-keys", "-t", "%0", "quit", "Enter"]);
     wait_until("the second one", SOON, || runtime_in(&world, "%0") != first);
-    say(&world, "%0", "idle");
+    emit_state(&world, "%0", "idle");
     for waiter in [waiter, patient] {
-        let (code, _, stderr) = waiter.end();
+        let (code, _, stderr) = waiter.wait_for_exit();
         assert_eq!(code, Some(2), "{stderr}");
     }
     let ended = agtmux(&world, &["wait", &reference, "--for", "idle"]);
@@ -231,14 +231,14 @@ fn an_agent_that_ends_is_gone_also_if_another_one_follows() {
 
 #[test]
 fn waiting_survives_a_new_daemon_and_needs_one() {
-    let (world, ..) = with_claude();
-    say(&world, "%0", "running");
-    let waiter = beside(&world, &["wait", "claude", "--for", "idle", "--timeout", "60s"]);
-    follows(&waiter);
+    let (world, ..) = world_with_claude();
+    emit_state(&world, "%0", "running");
+    let waiter = run_in_background(&world, &["wait", "claude", "--for", "idle", "--timeout", "60s"]);
+    wait_until_following(&waiter);
     kill(pid(&world));
     start(&world);
-    say(&world, "%0", "idle");
-    let (code, _, stderr) = waiter.end();
+    emit_state(&world, "%0", "idle");
+    let (code, _, stderr) = waiter.wait_for_exit();
     assert_eq!(code, Some(0), "{stderr}");
     stop(&world);
     let none = run(world.agtmux().args(["wait", "claude", "--for", "idle"]).env("AGTMUX_NO_AUTOSTART", "1"));
@@ -247,7 +247,7 @@ fn waiting_survives_a_new_daemon_and_needs_one() {
 
 #[test]
 fn what_was_done_is_listed_with_what_came_of_it() {
-    let (world, ..) = with_claude();
+    let (world, ..) = world_with_claude();
     let nothing = agtmux(&world, &["audit"]);
     assert!(nothing.code == Some(0) && nothing.stdout.is_empty(), "{nothing:?}");
     assert!(nothing.stderr.contains("nothing was done"), "{}", nothing.stderr);
@@ -274,14 +274,14 @@ fn what_was_done_is_listed_with_what_came_of_it() {
 }
 
 /// Runs a command on a terminal of its own and gives that terminal.
-fn on_terminal(world: &World, command: &str) -> TmuxServer {
+fn run_on_terminal(world: &TestWorld, command: &str) -> TestTmuxServer {
     let terminal = world.tmux("terminal");
     terminal.new_session("here", &format!("unset TMUX TMUX_PANE; {command}; echo code=$?; exec cat"));
     terminal
 }
 
 #[track_caller]
-fn shows(terminal: &TmuxServer, text: &str) -> String {
+fn wait_for_text(terminal: &TestTmuxServer, text: &str) -> String {
     wait_for(&format!("'{text}' on the terminal"), SOON, || {
         let screen = terminal.run(&["capture-pane", "-p", "-J", "-t", "%0"]);
         if screen.contains(text) { Ok(screen) } else { Err(screen) }
@@ -290,8 +290,8 @@ fn shows(terminal: &TmuxServer, text: &str) -> String {
 
 #[test]
 fn a_name_that_fits_several_is_asked_about_on_a_terminal_only() {
-    let (world, server, _) = with_claude();
-    server.new_session("other", &world.stand_in("claude"));
+    let (world, server, _) = world_with_claude();
+    server.new_session("other", &world.fake_agent_command("claude"));
     let second = runtime_in(&world, "%1");
     server.run(&["select-pane", "-t", "%1", "-T", "\u{202e}zebra"]);
     wait_for("its title", SOON, || {
@@ -305,22 +305,22 @@ fn a_name_that_fits_several_is_asked_about_on_a_terminal_only() {
     assert_eq!(unnamed.code, Some(2), "{unnamed:?}");
     assert!(unnamed.stderr.contains("no agent was named"), "{}", unnamed.stderr);
 
-    let terminal = on_terminal(&world, &format!("{AGTMUX} explain claude"));
-    shows(&terminal, "Which one?");
+    let terminal = run_on_terminal(&world, &format!("{AGTMUX} explain claude"));
+    wait_for_text(&terminal, "Which one?");
     terminal.run(&["send-keys", "-t", "%0", "-l", " zebra"]);
     wait_until("one to be left", SOON, || {
         let screen = terminal.run(&["capture-pane", "-p", "-t", "%0"]);
         screen.contains("%1 claude") && !screen.contains("%0 claude")
     });
     terminal.run(&["send-keys", "-t", "%0", "Enter"]);
-    let screen = shows(&terminal, "code=");
+    let screen = wait_for_text(&terminal, "code=");
     assert!(screen.contains(&format!("runtime:{second}")) && screen.contains("code=0"), "{screen}");
     terminal.kill_server();
 
-    let terminal = on_terminal(&world, &format!("{AGTMUX} view-output"));
-    shows(&terminal, "which agent?");
+    let terminal = run_on_terminal(&world, &format!("{AGTMUX} view-output"));
+    wait_for_text(&terminal, "which agent?");
     terminal.run(&["send-keys", "-t", "%0", "Escape"]);
-    shows(&terminal, "code=130");
+    wait_for_text(&terminal, "code=130");
 }
 
 #[test]

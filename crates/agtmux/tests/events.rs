@@ -14,12 +14,12 @@ use std::thread;
 use std::time::Duration;
 
 use agtmux::{SOON, health, kill, list, pid, soak, start, stop, wait_for_panes, world};
-use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use http::{Event, Events, begin, connect, get, request, send, send_noise};
 use random::Chance;
 
 /// Windows that can be renamed all at once.
-fn windows(server: &TmuxServer, count: usize) {
+fn create_windows(server: &TestTmuxServer, count: usize) {
     let begin = ["start-server", ";", "set-option", "-g", "automatic-rename", "off", ";", "new-session", "-d"];
     server.run(&[&begin[..], &["-x", "80", "-y", "24", "-s", "work", "cat"]].concat());
     for _ in 1..count {
@@ -28,7 +28,7 @@ fn windows(server: &TmuxServer, count: usize) {
 }
 
 /// Renames every window in one call.
-fn rename_all(server: &TmuxServer, count: usize, name: &str) {
+fn rename_all(server: &TestTmuxServer, count: usize, name: &str) {
     let targets: Vec<String> = (0..count).map(|n| format!("=work:{n}")).collect();
     let renames = targets.iter().flat_map(|target| [";", "rename-window", "-t", target, name]);
     let command: Vec<&str> = renames.skip(1).collect();
@@ -36,13 +36,13 @@ fn rename_all(server: &TmuxServer, count: usize, name: &str) {
 }
 
 #[track_caller]
-fn seq(world: &World) -> u64 {
+fn seq(world: &TestWorld) -> u64 {
     health(world)["seq"].as_u64().expect("a number")
 }
 
 /// Waits until nothing more is published, and gives the last number.
 #[track_caller]
-fn quiet(world: &World, server: &TmuxServer) -> u64 {
+fn wait_until_quiet(world: &TestWorld, server: &TestTmuxServer) -> u64 {
     let panes = agtmux::true_pane_ids(server);
     wait_for_panes(world, server.name(), &panes);
     let mut last = (seq(world), 0);
@@ -54,12 +54,12 @@ fn quiet(world: &World, server: &TmuxServer) -> u64 {
 }
 
 /// What an event says, as far as two readers must agree.
-fn essence(event: &Event) -> (u64, Option<String>, String) {
+fn event_key(event: &Event) -> (u64, Option<String>, String) {
     (event.seq(), event.kind.clone(), event.data["item"]["identity"].to_string())
 }
 
 #[track_caller]
-fn up_to(events: &Events, last: u64) -> Vec<Event> {
+fn read_up_to_seq(events: &Events, last: u64) -> Vec<Event> {
     events.until(&format!("event {last}"), |event| event.seq() >= last)
 }
 
@@ -67,9 +67,9 @@ fn up_to(events: &Events, last: u64) -> Vec<Event> {
 fn every_number_is_told_once_in_order() {
     let world = world();
     let server = world.tmux("default");
-    windows(&server, 10);
+    create_windows(&server, 10);
     start(&world);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     let readers = ["panes", "windows", "sessions"]
         .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
     let begun = readers.each_ref().map(|reader| reader.snapshot().1);
@@ -78,10 +78,10 @@ fn every_number_is_told_once_in_order() {
         rename_all(&server, 10, &format!("round-{round}"));
         server.run(&["new-session", "-d", "-s", &format!("session-{round}"), "cat"]);
     }
-    let last = quiet(&world, &server);
+    let last = wait_until_quiet(&world, &server);
     let mut told = BTreeMap::new();
-    for event in readers.iter().flat_map(|reader| heard_by(reader, last)).filter(|event| event.seq() > from) {
-        let before = told.insert(event.seq(), essence(&event));
+    for event in readers.iter().flat_map(|reader| drain_up_to_seq(reader, last)).filter(|event| event.seq() > from) {
+        let before = told.insert(event.seq(), event_key(&event));
         assert!(before.is_none(), "{before:?} and {event:?} have one number");
         assert_eq!(event.id, Some(event.seq()));
     }
@@ -91,7 +91,7 @@ fn every_number_is_told_once_in_order() {
 
 /// Everything that a reader has up to this number. Numbers of other scopes are not among it.
 #[track_caller]
-fn heard_by(reader: &Events, last: u64) -> Vec<Event> {
+fn drain_up_to_seq(reader: &Events, last: u64) -> Vec<Event> {
     let mut heard = Vec::new();
     while let Some(event) = reader.next_within(Duration::from_secs(1)) {
         heard.push(event);
@@ -107,10 +107,10 @@ fn heard_by(reader: &Events, last: u64) -> Vec<Event> {
 fn whoever_comes_back_gets_what_was_missed_and_no_more() {
     let world = world();
     let server = world.tmux("default");
-    windows(&server, 6);
+    create_windows(&server, 6);
     server.run(&["new-session", "-d", "-s", "untouched", "cat"]);
     start(&world);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     let steady = Events::open(&world.socket(), "?all=true", None);
     steady.snapshot();
     let passing = Events::open(&world.socket(), "?all=true", None);
@@ -122,20 +122,20 @@ fn whoever_comes_back_gets_what_was_missed_and_no_more() {
 
     // Something of every kind while it is away: gone, changed, changed and gone, new, new and gone.
     server.run(&["kill-session", "-t", "=untouched"]);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     rename_all(&server, 6, "while away");
     server.run(&["kill-window", "-t", "=work:5"]);
     server.run(&["new-window", "-t", "=work:", "cat"]);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     server.run(&["kill-window", "-t", "=work:5"]);
     server.run(&["new-session", "-d", "-s", "more", "cat"]);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     let back = Events::open(&world.socket(), "?all=true", left_at);
     rename_all(&server, 5, "after");
     server.run(&["kill-session", "-t", "=more"]);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     let after = |events: Vec<Event>| -> Vec<_> {
-        events.iter().map(essence).filter(|(seq, ..)| Some(*seq) > left_at).collect()
+        events.iter().map(event_key).filter(|(seq, ..)| Some(*seq) > left_at).collect()
     };
     let is_end = |event: &Event| event.is("remove") && event.data["item"]["identity"]["session_name"] == "more";
     let missed = after(back.until("the last removal", is_end));
@@ -147,12 +147,12 @@ fn whoever_comes_back_gets_what_was_missed_and_no_more() {
 fn a_number_that_is_too_old_or_of_the_future_starts_over() {
     let world = world();
     let server = world.tmux("default");
-    windows(&server, 3);
+    create_windows(&server, 3);
     start(&world);
     let first = Events::open(&world.socket(), "?all=true", None);
     let (_, of_last_life) = first.snapshot();
     agtmux::agtmux(&world, &["daemon", "restart"]);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     for unknown in [of_last_life, 0, seq(&world) + 1_000_000, u64::MAX] {
         let events = Events::open(&world.socket(), "?all=true", Some(unknown));
         let reset = events.next().expect("a stream");
@@ -160,11 +160,11 @@ fn a_number_that_is_too_old_or_of_the_future_starts_over() {
         let (items, last) = events.snapshot();
         assert_eq!((items.len(), items.iter().all(|item| item.is("snapshot"))), (3, true), "{items:?}");
         rename_all(&server, 1, &format!("after {unknown}"));
-        let next = up_to(&events, last + 1);
+        let next = read_up_to_seq(&events, last + 1);
         assert!(next[0].is("upsert"), "the stream goes on: {next:?}");
     }
     // Where it stands now, nothing is missing.
-    let current = quiet(&world, &server);
+    let current = wait_until_quiet(&world, &server);
     let events = Events::open(&world.socket(), "?all=true", Some(current));
     rename_all(&server, 1, "the next");
     assert!(events.next().is_some_and(|event| event.is("upsert") && event.seq() > current));
@@ -174,7 +174,7 @@ fn a_number_that_is_too_old_or_of_the_future_starts_over() {
 fn numbers_grow_over_restarts() {
     let world = world();
     let server = world.tmux("default");
-    windows(&server, 2);
+    create_windows(&server, 2);
     start(&world);
     let mut last = 0;
     for life in 0..4 {
@@ -185,7 +185,7 @@ fn numbers_grow_over_restarts() {
         rename_all(&server, 2, &format!("life-{life}-again"));
         let next = events.until("a change", |event| event.is("upsert")).pop().expect("one").seq();
         assert!(next > last, "{next} after {last}");
-        last = quiet(&world, &server);
+        last = wait_until_quiet(&world, &server);
         if life % 2 == 0 {
             kill(pid(&world));
         } else {
@@ -200,12 +200,12 @@ fn a_reader_that_stalls_harms_nobody() {
     let world = world();
     let server = world.tmux("default");
     let (count, rounds) = if soak() { (60, 500) } else { (60, 90) };
-    windows(&server, count);
+    create_windows(&server, count);
     let daemon = start(&world);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     let memory_before = process::resident_memory(daemon).expect("alive");
     let stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
-    (0..if soak() { 190 } else { 20 }).for_each(|_| read_and_forget(begin(&world.socket(), "?all=true", None)));
+    (0..if soak() { 190 } else { 20 }).for_each(|_| discard_in_background(begin(&world.socket(), "?all=true", None)));
     let readers = ["panes", "panes", "windows", "sessions"]
         .map(|scope| Events::open(&world.socket(), &format!("?all=true&scope={scope}"), None));
     let from = readers.each_ref().map(|reader| reader.snapshot().1).into_iter().max().expect("some");
@@ -219,9 +219,9 @@ fn a_reader_that_stalls_harms_nobody() {
         wait_for_name(&readers[2], &mut heard[2], &name, count);
         most = most.max(process::resident_memory(daemon).expect("alive"));
     }
-    let last = quiet(&world, &server);
+    let last = wait_until_quiet(&world, &server);
     for (reader, heard) in readers.iter().zip(&mut heard) {
-        heard.extend(heard_by(reader, last));
+        heard.extend(drain_up_to_seq(reader, last));
         assert!(!heard.iter().any(|event| event.is("reset")), "whoever reads is never reset");
     }
     assert_complete(&heard, from, last);
@@ -230,13 +230,13 @@ fn a_reader_that_stalls_harms_nobody() {
     assert!(most < memory_before + (120 << 20), "memory went from {memory_before} to {most}");
     assert!(last - from > 8192, "enough for the stalled ones to be left behind: {}", last - from);
     for stream in stalled {
-        assert_left_behind(stream);
+        assert_dropped_or_reset(stream);
     }
     assert_eq!(pid(&world), daemon);
 }
 
 /// One of a crowd: it reads, and that is all.
-fn read_and_forget(mut stream: UnixStream) {
+fn discard_in_background(mut stream: UnixStream) {
     stream.set_read_timeout(None).expect("a socket takes a timeout");
     thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
 }
@@ -257,7 +257,7 @@ fn wait_for_name(reader: &Events, heard: &mut Vec<Event>, name: &str, count: usi
 #[track_caller]
 fn assert_complete(heard: &[Vec<Event>; 4], from: u64, last: u64) {
     let later =
-        |events: &Vec<Event>| -> Vec<_> { events.iter().map(essence).filter(|(seq, ..)| *seq > from).collect() };
+        |events: &Vec<Event>| -> Vec<_> { events.iter().map(event_key).filter(|(seq, ..)| *seq > from).collect() };
     let [panes, the_same, windows, sessions] = heard.each_ref().map(later);
     assert_eq!(panes, the_same);
     let mut numbers: Vec<u64> = [panes, windows, sessions].concat().into_iter().map(|(seq, ..)| seq).collect();
@@ -267,7 +267,7 @@ fn assert_complete(heard: &[Vec<Event>; 4], from: u64, last: u64) {
 
 /// It was dropped, or it is told to start over.
 #[track_caller]
-fn assert_left_behind(stream: UnixStream) {
+fn assert_dropped_or_reset(stream: UnixStream) {
     let events = Events::read(stream);
     let mut seen = 0;
     while let Some(event) = events.next() {
@@ -289,9 +289,9 @@ fn a_reader_that_never_reads_is_dropped_in_the_end() {
     }
     let world = world();
     let server = world.tmux("default");
-    windows(&server, 60);
+    create_windows(&server, 60);
     let daemon = start(&world);
-    quiet(&world, &server);
+    wait_until_quiet(&world, &server);
     let sockets = || process::open_fds(daemon).len();
     let before = sockets();
     let _stalled: Vec<UnixStream> = (0..10).map(|_| begin(&world.socket(), "?all=true", None)).collect();
@@ -308,10 +308,10 @@ fn a_reader_that_never_reads_is_dropped_in_the_end() {
 fn a_pane_that_leaves_the_filter_is_taken_away() {
     let world = world();
     let server = world.tmux("default");
-    let agent = world.stand_in("claude");
+    let agent = world.fake_agent_command("claude");
     // A shell that runs the agent once and goes on without it.
     server.new_session("work", &format!("sh -c \"$(printf '%s' \"{agent}\")\"; exec cat"));
-    server.new_session("other", &world.stand_in("codex"));
+    server.new_session("other", &world.fake_agent_command("codex"));
     start(&world);
     let queries = ["", "?agent=claude", "?state=unknown&session=work", "?target_session=host/work"];
     let readers = queries.map(|query| {
@@ -349,7 +349,7 @@ fn wait_for_agent(events: &Events) {
 fn a_pane_that_goes_is_taken_away_also_from_those_who_were_away() {
     let world = world();
     let server = world.tmux("default");
-    server.new_session("work", &world.stand_in("claude"));
+    server.new_session("work", &world.fake_agent_command("claude"));
     server.new_session("stays", "cat");
     start(&world);
     let events = Events::open(&world.socket(), "", None);

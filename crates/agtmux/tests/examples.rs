@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use agtmux::{SOON, agtmux, items, list, run, world};
-use agtmux_testkit::{World, wait_until};
+use agtmux_testkit::{TestWorld, wait_until};
 use web::open;
 
 fn example(name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 /// Whether there is such a program, of at least this version.
-fn has(program: &str, least: (u32, u32)) -> bool {
+fn has_program(program: &str, least: (u32, u32)) -> bool {
     let told = Command::new(program).arg("--version").output();
     let told = told.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
     let digits = told.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -33,15 +33,15 @@ fn has(program: &str, least: (u32, u32)) -> bool {
 }
 
 /// An agent that waits for an answer.
-fn waiting(world: &World) -> String {
-    let pane = world.tmux("default").new_session("work", &world.stand_in("claude"));
+fn agent_waiting_for_input(world: &TestWorld) -> String {
+    let pane = world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     wait_until("the agent", SOON, || items(&list(world)).iter().any(|item| item["agent_type"] == "claude"));
     let args = ["emit", "--pane", &pane, "--source", "hook", "--event-type", "waiting_input", "--dedupe-key", "1"];
     assert_eq!(agtmux(world, &args).code, Some(0));
     pane
 }
 
-fn assert_told(world: &World, command: &mut Command, pane: &str) {
+fn assert_example_output(world: &TestWorld, command: &mut Command, pane: &str) {
     let done = run(command.envs(world.agtmux().get_envs().filter_map(|(name, value)| Some((name, value?)))));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(done.text(), format!("claude in {pane} asks: something\n1 agents\n"));
@@ -49,15 +49,15 @@ fn assert_told(world: &World, command: &mut Command, pane: &str) {
 
 #[test]
 fn the_python_client_lists_who_waits() {
-    if !has("python3", (3, 8)) {
+    if !has_program("python3", (3, 8)) {
         return;
     }
     let world = world();
     let web = open(&world);
-    let pane = waiting(&world);
+    let pane = agent_waiting_for_input(&world);
     let script = example("python/waiting.py");
-    assert_told(&world, world.command("python3").arg("-B").arg(&script), &pane);
-    assert_told(
+    assert_example_output(&world, world.command("python3").arg("-B").arg(&script), &pane);
+    assert_example_output(
         &world,
         world.command("python3").arg("-B").arg(&script).args([&web.address.to_string(), &web.token]),
         &pane,
@@ -66,21 +66,21 @@ fn the_python_client_lists_who_waits() {
 
 #[test]
 fn the_typescript_client_lists_who_waits() {
-    if !has("node", (22, 18)) {
+    if !has_program("node", (22, 18)) {
         return;
     }
     let world = world();
     let web = open(&world);
-    let pane = waiting(&world);
+    let pane = agent_waiting_for_input(&world);
     let script = example("typescript/waiting.ts");
-    assert_told(&world, world.command("node").arg(&script), &pane);
+    assert_example_output(&world, world.command("node").arg(&script), &pane);
     let (host, port) = (web.address.ip().to_string(), web.address.port().to_string());
-    assert_told(&world, world.command("node").arg(&script).args([&host, &port, &web.token]), &pane);
+    assert_example_output(&world, world.command("node").arg(&script).args([&host, &port, &web.token]), &pane);
 }
 
 #[test]
 fn the_shell_hook_tells_of_an_agent_and_never_fails() {
-    if !has("curl", (7, 50)) {
+    if !has_program("curl", (7, 50)) {
         return;
     }
     let world = world();
@@ -95,7 +95,7 @@ fn the_shell_hook_tells_of_an_agent_and_never_fails() {
         assert!(child.wait().expect("it ends").success(), "{event}");
     };
     hook("stop", "%0", r#"{"session_id": "s1"}"#);
-    let pane = world.tmux("default").new_session("work", &world.stand_in("claude"));
+    let pane = world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     wait_until("the agent", SOON, || items(&list(&world)).iter().any(|item| item["agent_type"] == "claude"));
     hook("session-start", &pane, r#"{"session_id": "s1", "cwd": "/tmp"}"#);
     hook("user-prompt-submit", &pane, r#"{"session_id": "s1", "prompt": "it's \"quoted\" \\ {x}"}"#);

@@ -10,21 +10,22 @@ fn explain(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_agtmux")).arg("explain").args(args).output().expect("runs")
 }
 
-fn judged(args: &[&str]) -> Value {
+fn explain_json(args: &[&str]) -> Value {
     let output = explain(&[args, &["--json"]].concat());
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-fn recorded(agent: &str, file: &str) -> PathBuf {
+fn recorded_screen(agent: &str, file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../agtmux-agents/evidence/screens").join(agent).join(file)
 }
 
 #[test]
 fn an_approval_is_told_with_its_options() {
-    let file = recorded("claude", "claude-parallel-approval.ansi");
+    let file = recorded_screen("claude", "claude-parallel-approval.ansi");
     let file = file.to_str().expect("plain");
-    let told = judged(&["--screen", file, "--agent", "claude", "--command", "claude", "--title", "✳ Claude Code"]);
+    let told =
+        explain_json(&["--screen", file, "--agent", "claude", "--command", "claude", "--title", "✳ Claude Code"]);
     let keys: Vec<&String> = told.as_object().expect("an object").keys().collect();
     assert_eq!(keys.len(), 6, "{keys:?}");
     assert_eq!(
@@ -45,9 +46,10 @@ fn an_approval_is_told_with_its_options() {
 
 #[test]
 fn title_and_command_count() {
-    let file = recorded("codex", "codex-running-stream.ansi");
+    let file = recorded_screen("codex", "codex-running-stream.ansi");
     let file = file.to_str().expect("plain");
-    let state = |more: &[&str]| judged(&[&["--screen", file, "--agent", "codex"], more].concat())["state"].clone();
+    let state =
+        |more: &[&str]| explain_json(&[&["--screen", file, "--agent", "codex"], more].concat())["state"].clone();
     assert_eq!(state(&[]), "unknown");
     assert_eq!(state(&["--title", "⠼ proj"]), "running");
     assert_eq!(state(&["--title", "proj"]), "idle");
@@ -81,5 +83,5 @@ fn an_agent_that_is_not_known_is_refused() {
     let output = explain(&["--screen", "/dev/null", "--agent", "nobody"]);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("claude, codex"), "{output:?}");
-    assert_eq!(judged(&["--screen", "/dev/null", "--agent", "claude"])["state"], "unknown");
+    assert_eq!(explain_json(&["--screen", "/dev/null", "--agent", "claude"])["state"], "unknown");
 }

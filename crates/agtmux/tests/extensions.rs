@@ -8,18 +8,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use agtmux::{run, script, world};
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 use serde_json::{Value, json};
 
 /// Gives the events to the plugin one after the other, as opencode does.
-const OPENCODE: &str = r#"
+const OPENCODE_DRIVER: &str = r#"
 import { Agtmux } from "./agtmux.mjs"
 const client = { session: { get: async ({ path }) => ({ data: { parentID: path.id === "from before" ? "top" : undefined } }) } }
 const { event } = await Agtmux({ client })
 for (const one of JSON.parse(process.env.EVENTS)) if (event) await event({ event: one })
 "#;
 
-const PI: &str = r#"
+const PI_DRIVER: &str = r#"
 import extension from "./agtmux.mts"
 const handlers = {}
 extension({ on: (name, handler) => { handlers[name] = handler } })
@@ -28,7 +28,7 @@ for (const one of JSON.parse(process.env.EVENTS)) handlers[one.type]?.(one, ctx)
 "#;
 
 /// An extension with the program that it calls, which keeps what it is given. None where node cannot run it.
-fn extension(world: &World, driver: &str, file: &str, source: &str) -> Option<PathBuf> {
+fn install_extension(world: &TestWorld, driver: &str, file: &str, source: &str) -> Option<PathBuf> {
     let kept = world.home().join("kept");
     let told =
         format!("printf '{{\"event\":\"%s %s\",\"payload\":%s}}\\n' \"$2\" \"$3\" \"$(cat)\" >> {}", kept.display());
@@ -45,7 +45,7 @@ fn extension(world: &World, driver: &str, file: &str, source: &str) -> Option<Pa
 }
 
 /// Whether there is a node that knows this kind of file, whatever is in ours.
-fn node_runs(world: &World, file: &str) -> bool {
+fn node_runs(world: &TestWorld, file: &str) -> bool {
     let probe = world.home().join(format!("probe-{file}"));
     let typed = if file.ends_with("ts") { ": number" } else { "" };
     fs::write(&probe, format!("export const one{typed} = 1\n")).expect("the world is writable");
@@ -53,7 +53,12 @@ fn node_runs(world: &World, file: &str) -> bool {
 }
 
 /// What was passed on of these events, in the order of its coming.
-fn passed_on(world: &World, driver: &Path, events: &Value, variables: &[(&str, &str)]) -> Vec<(String, Value)> {
+fn forwarded_events(
+    world: &TestWorld,
+    driver: &Path,
+    events: &Value,
+    variables: &[(&str, &str)],
+) -> Vec<(String, Value)> {
     let mut node = world.command("node");
     node.arg(driver).env("EVENTS", events.to_string()).envs(variables.iter().copied());
     let done = run(&mut node);
@@ -66,15 +71,15 @@ fn passed_on(world: &World, driver: &Path, events: &Value, variables: &[(&str, &
     kept.lines().map(line).collect()
 }
 
-fn names(told: &[(String, Value)]) -> Vec<&str> {
+fn event_names(told: &[(String, Value)]) -> Vec<&str> {
     told.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-fn opencode(world: &World) -> Option<PathBuf> {
-    extension(world, OPENCODE, "agtmux.mjs", include_str!("../../../extensions/opencode/agtmux.js"))
+fn install_opencode_plugin(world: &TestWorld) -> Option<PathBuf> {
+    install_extension(world, OPENCODE_DRIVER, "agtmux.mjs", include_str!("../../../extensions/opencode/agtmux.js"))
 }
 
-fn of(kind: &str, session: &str, mut more: Value) -> Value {
+fn session_event(kind: &str, session: &str, mut more: Value) -> Value {
     more["sessionID"] = json!(session);
     json!({"type": kind, "properties": more})
 }
@@ -82,27 +87,27 @@ fn of(kind: &str, session: &str, mut more: Value) -> Value {
 #[test]
 fn the_plugin_passes_on_what_matters_in_order() {
     let world = world();
-    let Some(driver) = opencode(&world) else { return };
-    let busy = |session| of("session.status", session, json!({"status": {"type": "busy"}}));
+    let Some(driver) = install_opencode_plugin(&world) else { return };
+    let busy = |session| session_event("session.status", session, json!({"status": {"type": "busy"}}));
     let events = json!([
-        of("session.created", "a", json!({"info": {"id": "a"}})),
+        session_event("session.created", "a", json!({"info": {"id": "a"}})),
         busy("a"),
-        of("message.part.updated", "a", json!({"part": {"text": "SECRET"}})),
+        session_event("message.part.updated", "a", json!({"part": {"text": "SECRET"}})),
         busy("a"),
         {"type": "nothing like the others"},
-        of("permission.asked", "a", json!({"id": "p", "permission": "edit", "patterns": ["x"],
+        session_event("permission.asked", "a", json!({"id": "p", "permission": "edit", "patterns": ["x"],
             "metadata": {"filepath": "/x", "diff": "SECRET"}})),
-        of("permission.replied", "a", json!({"requestID": "p", "reply": "once"})),
+        session_event("permission.replied", "a", json!({"requestID": "p", "reply": "once"})),
         busy("a"),
-        of("session.status", "a", json!({"status": {"type": "idle"}})),
-        of("session.error", "a", json!({"error": {"name": "APIError", "data": {"message": "no", "responseBody": "SECRET"}}})),
+        session_event("session.status", "a", json!({"status": {"type": "idle"}})),
+        session_event("session.error", "a", json!({"error": {"name": "APIError", "data": {"message": "no", "responseBody": "SECRET"}}})),
         {"type": "session.error", "properties": {"error": {"name": "no session"}}},
-        of("session.idle", "a", json!({})),
+        session_event("session.idle", "a", json!({})),
     ]);
-    let told = passed_on(&world, &driver, &events, &[]);
+    let told = forwarded_events(&world, &driver, &events, &[]);
     let wanted = ["status", "permission.asked", "permission.replied", "status", "error", "idle"];
     let wanted = wanted.map(|name| format!("opencode {}{name}", if name.contains('.') { "" } else { "session." }));
-    assert_eq!(names(&told), wanted);
+    assert_eq!(event_names(&told), wanted);
     assert!(told.iter().all(|(_, payload)| payload["session_id"] == "a" && payload["child_id"].is_null()), "{told:?}");
     assert_eq!(told[1].1["id"], told[2].1["id"]);
     assert!(!format!("{told:?}").contains("SECRET"), "{told:?}");
@@ -111,17 +116,17 @@ fn the_plugin_passes_on_what_matters_in_order() {
 #[test]
 fn the_plugin_knows_whose_child_a_session_is() {
     let world = world();
-    let Some(driver) = opencode(&world) else { return };
-    let idle = |session| of("session.idle", session, json!({}));
+    let Some(driver) = install_opencode_plugin(&world) else { return };
+    let idle = |session| session_event("session.idle", session, json!({}));
     let events = json!([
-        of("session.created", "top", json!({"info": {"id": "top"}})),
-        of("session.created", "child", json!({"info": {"id": "child", "parentID": "top"}})),
-        of("session.created", "grandchild", json!({"info": {"id": "grandchild", "parentID": "child"}})),
+        session_event("session.created", "top", json!({"info": {"id": "top"}})),
+        session_event("session.created", "child", json!({"info": {"id": "child", "parentID": "top"}})),
+        session_event("session.created", "grandchild", json!({"info": {"id": "grandchild", "parentID": "child"}})),
         idle("grandchild"),
         idle("from before"),
         idle("top"),
     ]);
-    let told = passed_on(&world, &driver, &events, &[]);
+    let told = forwarded_events(&world, &driver, &events, &[]);
     let whose: Vec<_> = told.iter().map(|(_, payload)| (&payload["session_id"], &payload["child_id"])).collect();
     let top = json!("top");
     assert_eq!(whose, [(&top, &json!("grandchild")), (&top, &json!("from before")), (&top, &Value::Null)]);
@@ -130,13 +135,13 @@ fn the_plugin_knows_whose_child_a_session_is() {
 #[test]
 fn an_agent_that_another_one_started_in_the_same_pane_is_silent() {
     let world = world();
-    let Some(driver) = opencode(&world) else { return };
-    let events = json!([of("session.idle", "top", json!({}))]);
+    let Some(driver) = install_opencode_plugin(&world) else { return };
+    let events = json!([session_event("session.idle", "top", json!({}))]);
     let tell = |mark: &str| {
         // Removed by the one before.
         let _ = fs::remove_file(world.home().join("kept"));
         let pane = [("TMUX", "/s,1,0"), ("TMUX_PANE", "%1"), ("AGTMUX_OPENCODE", mark)];
-        passed_on(&world, &driver, &events, &pane).len()
+        forwarded_events(&world, &driver, &events, &pane).len()
     };
     assert_eq!(tell("1 /s,1,0 %1"), 0, "it runs below the one with this number");
     assert_eq!(tell("1 /s,1,0 %2"), 1, "a server that an agent started passes its marks on to all panes");
@@ -146,17 +151,18 @@ fn an_agent_that_another_one_started_in_the_same_pane_is_silent() {
 #[test]
 fn an_agtmux_that_is_gone_is_no_fault_of_the_agents() {
     let world = world();
-    let Some(driver) = opencode(&world) else { return };
+    let Some(driver) = install_opencode_plugin(&world) else { return };
     fs::remove_file(world.home().join("keep")).expect("removed");
-    let events = json!([of("session.idle", "top", json!({})), of("session.idle", "other", json!({}))]);
-    assert_eq!(passed_on(&world, &driver, &events, &[]), []);
+    let events =
+        json!([session_event("session.idle", "top", json!({})), session_event("session.idle", "other", json!({}))]);
+    assert_eq!(forwarded_events(&world, &driver, &events, &[]), []);
 }
 
 #[test]
 fn the_extension_passes_on_what_matters_in_order() {
     let world = world();
     let source = include_str!("../../../extensions/pi/agtmux.ts");
-    let Some(driver) = extension(&world, PI, "agtmux.mts", source) else { return };
+    let Some(driver) = install_extension(&world, PI_DRIVER, "agtmux.mts", source) else { return };
     let events = json!([
         {"type": "session_start", "reason": "startup"},
         {"type": "agent_start"},
@@ -169,10 +175,10 @@ fn the_extension_passes_on_what_matters_in_order() {
         {"type": "agent_settled"},
         {"type": "session_shutdown", "reason": "quit"},
     ]);
-    let told = passed_on(&world, &driver, &events, &[]);
+    let told = forwarded_events(&world, &driver, &events, &[]);
     let wanted = ["session_start", "agent_start", "ui_prompt_start", "ui_prompt_end"];
     let wanted = wanted.iter().chain(&["agent_settled", "agent_start", "agent_settled", "session_shutdown"]);
-    assert_eq!(names(&told), wanted.map(|name| format!("pi {name}")).collect::<Vec<_>>());
+    assert_eq!(event_names(&told), wanted.map(|name| format!("pi {name}")).collect::<Vec<_>>());
     let outcomes: Vec<_> = told.iter().filter_map(|(_, payload)| payload["outcome"].as_str()).collect();
     assert_eq!(outcomes, ["completed", "aborted"], "one that does not say how it ends was stopped");
     assert!(!format!("{told:?}").contains("SECRET"), "{told:?}");

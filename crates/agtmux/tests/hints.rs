@@ -6,15 +6,15 @@ mod agtmux;
 use std::fs;
 
 use agtmux::{SOON, agtmux, configure, items, list, start, stop, wait_for_hooks, wait_for_panes, world};
-use agtmux_testkit::{TmuxServer, World, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for, wait_until};
 use serde_json::Value;
 
 /// So rarely that a test would not live to see it.
-const NO_NET: &str = "[observe]\nreconcile_active = '1h'\nreconcile_idle = '1h'\n";
+const NO_RECONCILE: &str = "[observe]\nreconcile_active = '1h'\nreconcile_idle = '1h'\n";
 
 /// A server whose hooks stand and whose names nobody changes but the test.
-fn server_without_net(world: &World) -> TmuxServer {
-    configure(world, NO_NET);
+fn server_without_reconcile(world: &TestWorld) -> TestTmuxServer {
+    configure(world, NO_RECONCILE);
     let server = world.tmux("default");
     server.new_session("work", "cat");
     server.run(&["set-option", "-wg", "automatic-rename", "off"]);
@@ -22,7 +22,7 @@ fn server_without_net(world: &World) -> TmuxServer {
 }
 
 #[track_caller]
-fn wait_for_name(world: &World, what: &str, name: &str) {
+fn wait_for_name(world: &TestWorld, what: &str, name: &str) {
     wait_for(&format!("{what} called {name}"), SOON, || {
         let listing = agtmux(world, &["list", what, "--all", "--json"]).json();
         if listing.to_string().contains(name) { Ok(()) } else { Err(listing.to_string()) }
@@ -33,7 +33,7 @@ fn wait_for_name(world: &World, what: &str, name: &str) {
 #[test]
 fn a_dead_pane_in_which_something_starts_again_is_seen() {
     let world = world();
-    let server = server_without_net(&world);
+    let server = server_without_reconcile(&world);
     server.run(&["set-option", "-g", "remain-on-exit", "on"]);
     let pane = server.run(&["new-window", "-P", "-F", "#{pane_id}", "-t", "=work:", "read line; exit 3"]);
     start(&world);
@@ -62,7 +62,7 @@ fn a_dead_pane_in_which_something_starts_again_is_seen() {
 #[test]
 fn hooks_work_again_after_their_directory_was_removed() {
     let world = world();
-    let server = server_without_net(&world);
+    let server = server_without_reconcile(&world);
     start(&world);
     wait_for_hooks(&world, "default");
     let notes = world.state_dir().join("hooks");
@@ -83,7 +83,7 @@ fn hooks_work_again_after_their_directory_was_removed() {
 #[test]
 fn a_session_with_hooks_of_its_own_is_followed() {
     let world = world();
-    let server = server_without_net(&world);
+    let server = server_without_reconcile(&world);
     server.new_session("own", "cat");
     server.run(&["set-hook", "-t", "=own:", "session-renamed[0]", "set-option -g @theirs ran"]);
     start(&world);
@@ -99,7 +99,7 @@ fn a_session_with_hooks_of_its_own_is_followed() {
 #[test]
 fn a_window_with_hooks_of_its_own_is_seen_by_looking() {
     let world = world();
-    let server = server_without_net(&world);
+    let server = server_without_reconcile(&world);
     configure(&world, "");
     server.run(&["set-hook", "-w", "-t", "=work:", "window-renamed[0]", "set-option -g @theirs ran"]);
     start(&world);

@@ -14,30 +14,30 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agtmux::{SOON, agtmux, script, start, stop, world};
-use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// Far more than a hook may take, and far less than it would take if it waited for somebody.
-const AT_ONCE: Duration = Duration::from_secs(5);
+const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A pane with an agent that does what is typed, in a world without a daemon.
-fn world_with_agent() -> (World, TmuxServer) {
+fn world_with_agent() -> (TestWorld, TestTmuxServer) {
     let world = world();
-    let agent = world.shell_named("claude");
+    let agent = world.shell_copy("claude");
     let server = world.tmux("default");
     server.new_session("work", &format!("exec {} -c 'while read -r line; do eval \"$line\"; done'", agent.display()));
     (world, server)
 }
 
 /// Has the agent in the pane call a hook with this on stdin.
-fn hooked(world: &World, server: &TmuxServer, event: &str, payload: &Value) {
-    hooked_by(world, server, "", event, payload);
+fn call_hook_in_pane(world: &TestWorld, server: &TestTmuxServer, event: &str, payload: &Value) {
+    call_hook_in_pane_through(world, server, "", event, payload);
 }
 
 /// By way of this command.
-fn hooked_by(world: &World, server: &TmuxServer, by: &str, event: &str, payload: &Value) {
+fn call_hook_in_pane_through(world: &TestWorld, server: &TestTmuxServer, by: &str, event: &str, payload: &Value) {
     let file = world.home().join(format!("{event}.json"));
     fs::write(&file, payload.to_string()).expect("the world is writable");
     let line = format!("{by} {} hook claude {event} < {}", env!("CARGO_BIN_EXE_agtmux"), file.display());
@@ -46,24 +46,24 @@ fn hooked_by(world: &World, server: &TmuxServer, by: &str, event: &str, payload:
 }
 
 #[derive(Debug, PartialEq)]
-struct Row {
+struct StoredEventRow {
     event_type: String,
     source: String,
     bound: bool,
     event: Value,
 }
 
-fn rows(world: &World) -> Vec<Row> {
+fn stored_events(world: &TestWorld) -> Vec<StoredEventRow> {
     let Ok(db) = Connection::open_with_flags(world.state_dir().join("state.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)
     else {
         return Vec::new();
     };
-    let read = || -> rusqlite::Result<Vec<Row>> {
+    let read = || -> rusqlite::Result<Vec<StoredEventRow>> {
         let mut query =
             db.prepare("SELECT event_type, source, runtime_id, raw_payload FROM events ORDER BY ingested_at, rowid")?;
         let rows = query.query_map([], |row| {
             let payload: Option<String> = row.get(3)?;
-            Ok(Row {
+            Ok(StoredEventRow {
                 event_type: row.get(0)?,
                 source: row.get(1)?,
                 bound: row.get::<_, Option<String>>(2)?.is_some(),
@@ -75,7 +75,7 @@ fn rows(world: &World) -> Vec<Row> {
     read().unwrap_or_default()
 }
 
-fn spooled(world: &World) -> Vec<PathBuf> {
+fn spool_files(world: &TestWorld) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(world.state_dir().join("spool")) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|path| path.is_file()).collect();
     files.sort();
@@ -84,21 +84,21 @@ fn spooled(world: &World) -> Vec<PathBuf> {
 
 /// So many events are kept in the end; the hook does not wait for it.
 #[track_caller]
-fn kept(world: &World, count: usize) -> Vec<PathBuf> {
+fn wait_for_spooled(world: &TestWorld, count: usize) -> Vec<PathBuf> {
     wait_for(&format!("{count} events in the spool"), SOON, || {
         let files: Vec<PathBuf> =
-            spooled(world).into_iter().filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+            spool_files(world).into_iter().filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
         if files.len() == count { Ok(files) } else { Err(format!("{files:?}")) }
     })
 }
 
-fn read(path: &Path) -> Value {
+fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")
 }
 
 /// Runs a hook with this on stdin, which stays open if it is to. It must end at once, well, and in silence.
 #[track_caller]
-fn quiet(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
+fn run_silently(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
     let began = Instant::now();
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
@@ -111,10 +111,10 @@ fn quiet(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()));
     let output: Output = ended
-        .recv_timeout(AT_ONCE)
+        .recv_timeout(HOOK_TIMEOUT)
         .unwrap_or_else(|_| {
             process::signal(pid, Signal::KILL);
-            panic!("{command:?} did not end within {AT_ONCE:?}")
+            panic!("{command:?} did not end within {HOOK_TIMEOUT:?}")
         })
         .expect("it has an end");
     let took = began.elapsed();
@@ -124,7 +124,7 @@ fn quiet(command: &mut Command, stdin: &[u8], keep_open: bool) -> Duration {
     took
 }
 
-fn hook(world: &World, args: &[&str]) -> Command {
+fn hook_command(world: &TestWorld, args: &[&str]) -> Command {
     let mut command = world.agtmux();
     command.arg("hook").args(args).env("TMUX_PANE", "%0");
     command
@@ -136,9 +136,10 @@ fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
     server.run(&["send-keys", "-t", "%0", "-l", "export SECRET_OF_THE_AGENT=do-not-tell; cd /tmp"]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
     start(&world);
-    hooked(&world, &server, "UserPromptSubmit", &json!({"session_id": "s1", "prompt": "hello"}));
-    let row =
-        wait_for("the event to be bound", SOON, || rows(&world).into_iter().find(|row| row.bound).ok_or(rows(&world)));
+    call_hook_in_pane(&world, &server, "UserPromptSubmit", &json!({"session_id": "s1", "prompt": "hello"}));
+    let row = wait_for("the event to be bound", SOON, || {
+        stored_events(&world).into_iter().find(|row| row.bound).ok_or(stored_events(&world))
+    });
     let event = &row.event;
     assert_eq!((row.event_type.as_str(), row.source.as_str()), ("UserPromptSubmit", "hook"));
     assert_eq!((&event["agent_type"], &event["pane"], &event["cwd"]), (&json!("claude"), &json!("%0"), &json!("/tmp")));
@@ -149,44 +150,44 @@ fn an_event_says_where_it_comes_from_and_nothing_of_the_environment() {
     assert_eq!(pids.first(), Some(&json!(server.panes()[0].pid)), "the nearest first: {pids:?}");
     assert!(pids.contains(&json!(server.pid())), "up to the top: {pids:?}");
     assert!(!event.to_string().contains("do-not-tell") && !event.to_string().contains("AGTMUX_WORLD"), "{event}");
-    assert_eq!(spooled(&world), Vec::<PathBuf>::new(), "it was delivered at once");
+    assert_eq!(spool_files(&world), Vec::<PathBuf>::new(), "it was delivered at once");
 }
 
 /// What is known of the one agent.
-fn known(world: &World) -> Value {
+fn listed_state(world: &TestWorld) -> Value {
     let listed = agtmux(world, &["list", "panes", "--json"]).json();
     let item = agtmux::items(&listed).first().cloned().unwrap_or_default();
     json!({"state": item["state"], "agent_id": item["agent_id"]})
 }
 
 #[track_caller]
-fn becomes(world: &World, state: &str) -> Value {
+fn wait_for_state(world: &TestWorld, state: &str) -> Value {
     wait_for(state, SOON, || {
-        let known = known(world);
-        if known["state"] == state { Ok(known) } else { Err(format!("{known} {:?}", rows(world))) }
+        let known = listed_state(world);
+        if known["state"] == state { Ok(known) } else { Err(format!("{known} {:?}", stored_events(world))) }
     })
 }
 
 /// A line that calls a hook as an agent does, which goes on reading from where it did.
-fn call(world: &World, event: &str, payload: &Value) -> String {
+fn hook_call_line(world: &TestWorld, event: &str, payload: &Value) -> String {
     let file = world.home().join(format!("{}-{event}.json", payload["session_id"].as_str().expect("a session")));
     fs::write(&file, payload.to_string()).expect("the world is writable");
     format!("sh -c 'exec {} hook claude {event} < {}'\n", env!("CARGO_BIN_EXE_agtmux"), file.display())
 }
 
 /// Has the agent run another one of its kind that calls hooks for a session of its own.
-fn nested(world: &World, server: &TmuxServer, by: &str, session: &str) {
-    let calls = call(world, "SessionStart", &json!({"session_id": session, "source": "resume"}))
-        + &call(world, "UserPromptSubmit", &json!({"session_id": session, "prompt": "go"}))
-        + &call(world, "Stop", &json!({"session_id": session, "background_tasks": []}));
+fn run_nested_agent(world: &TestWorld, server: &TestTmuxServer, by: &str, session: &str) {
+    let calls = hook_call_line(world, "SessionStart", &json!({"session_id": session, "source": "resume"}))
+        + &hook_call_line(world, "UserPromptSubmit", &json!({"session_id": session, "prompt": "go"}))
+        + &hook_call_line(world, "Stop", &json!({"session_id": session, "background_tasks": []}));
     let script = world.home().join(format!("{session}.sh"));
     fs::write(&script, calls).expect("the world is writable");
-    let line = by.replace("NESTED", &format!("{} {}", world.shell_named("claude").display(), script.display()));
+    let line = by.replace("NESTED", &format!("{} {}", world.shell_copy("claude").display(), script.display()));
     server.run(&["send-keys", "-t", "%0", "-l", &line]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
     wait_for("the last hook of the nested one", SOON, || {
-        let found = |row: &Row| row.event_type == "Stop" && row.event["payload"]["session_id"] == session;
-        if rows(world).iter().any(found) { Ok(()) } else { Err(rows(world)) }
+        let found = |row: &StoredEventRow| row.event_type == "Stop" && row.event["payload"]["session_id"] == session;
+        if stored_events(world).iter().any(found) { Ok(()) } else { Err(stored_events(world)) }
     });
 }
 
@@ -194,44 +195,48 @@ fn nested(world: &World, server: &TmuxServer, by: &str, session: &str) {
 fn an_agent_within_an_agent_speaks_for_itself_only() {
     let (world, server) = world_with_agent();
     start(&world);
-    hooked(&world, &server, "UserPromptSubmit", &json!({"session_id": "outer", "prompt": "go"}));
-    let before = becomes(&world, "running");
+    call_hook_in_pane(&world, &server, "UserPromptSubmit", &json!({"session_id": "outer", "prompt": "go"}));
+    let before = wait_for_state(&world, "running");
     // As from a tool's shell, which may become the last program that it runs.
     for (session, by) in
         [("within-a-shell", "sh -c 'NESTED; true'"), ("in-its-place", "sh -c 'exec NESTED < /dev/null'")]
     {
-        nested(&world, &server, by, session);
-        assert_eq!(known(&world), before, "{session}");
-        let theirs = |row: &Row| row.event["payload"]["session_id"] == session;
-        assert!(rows(&world).iter().filter(|row| theirs(row)).all(|row| !row.bound), "{session}: {:?}", rows(&world));
+        run_nested_agent(&world, &server, by, session);
+        assert_eq!(listed_state(&world), before, "{session}");
+        let theirs = |row: &StoredEventRow| row.event["payload"]["session_id"] == session;
+        assert!(
+            stored_events(&world).iter().filter(|row| theirs(row)).all(|row| !row.bound),
+            "{session}: {:?}",
+            stored_events(&world)
+        );
     }
-    hooked(&world, &server, "Stop", &json!({"session_id": "outer", "background_tasks": []}));
-    assert_eq!(becomes(&world, "completed")["agent_id"], before["agent_id"]);
+    call_hook_in_pane(&world, &server, "Stop", &json!({"session_id": "outer", "background_tasks": []}));
+    assert_eq!(wait_for_state(&world, "completed")["agent_id"], before["agent_id"]);
 }
 
 #[test]
 fn an_agent_and_its_launcher_are_one() {
     let world = world();
-    let agent = world.shell_named("claude");
+    let agent = world.shell_copy("claude");
     let server = world.tmux("default");
     let inner = world.home().join("inner.sh");
     fs::write(&inner, "while read -r line; do eval \"$line\"; done").expect("the world is writable");
     server.new_session("work", &format!("exec {0} -c '{0} {1}; true'", agent.display(), inner.display()));
     start(&world);
-    let line = call(&world, "UserPromptSubmit", &json!({"session_id": "s", "prompt": "go"}));
+    let line = hook_call_line(&world, "UserPromptSubmit", &json!({"session_id": "s", "prompt": "go"}));
     server.run(&["send-keys", "-t", "%0", "-l", line.trim_end()]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
-    becomes(&world, "running");
+    wait_for_state(&world, "running");
 }
 
 /// As where the environment was cleaned, or in a server that was started outside of tmux.
 #[test]
 fn a_hook_that_knows_no_pane_is_found_by_its_process() {
     let (world, server) = world_with_agent();
-    let other = server.new_session("other", &world.stand_in("claude"));
+    let other = server.new_session("other", &world.fake_agent_command("claude"));
     start(&world);
     let payload = json!({"session_id": "s1", "background_tasks": []});
-    hooked_by(&world, &server, "env -u TMUX -u TMUX_PANE", "Stop", &payload);
+    call_hook_in_pane_through(&world, &server, "env -u TMUX -u TMUX_PANE", "Stop", &payload);
     let state = |pane: &str| {
         let listed = agtmux(&world, &["list", "panes", "--json"]).json();
         agtmux::items(&listed).iter().find(|item| item["identity"]["pane_id"] == pane).map(|item| item["state"].clone())
@@ -240,17 +245,17 @@ fn a_hook_that_knows_no_pane_is_found_by_its_process() {
         if state("%0") == Some(json!("completed")) {
             Ok(())
         } else {
-            Err(format!("{:?} {:?}", state("%0"), rows(&world)))
+            Err(format!("{:?} {:?}", state("%0"), stored_events(&world)))
         }
     });
     assert!(state(&other).is_some_and(|state| state != "completed"), "the other one has said nothing");
-    let row = rows(&world).into_iter().find(|row| row.event_type == "Stop").expect("it is stored");
+    let row = stored_events(&world).into_iter().find(|row| row.event_type == "Stop").expect("it is stored");
     assert_eq!((&row.event["pane"], &row.event["socket"]), (&Value::Null, &Value::Null));
     // The one who calls is below no agent.
     let stranger = payload.to_string();
-    quiet(hook(&world, &["claude", "SubagentStop"]).env_remove("TMUX_PANE"), stranger.as_bytes(), false);
+    run_silently(hook_command(&world, &["claude", "SubagentStop"]).env_remove("TMUX_PANE"), stranger.as_bytes(), false);
     let row = wait_for("the stranger's event", SOON, || {
-        rows(&world).into_iter().find(|row| row.event_type == "SubagentStop").ok_or(rows(&world))
+        stored_events(&world).into_iter().find(|row| row.event_type == "SubagentStop").ok_or(stored_events(&world))
     });
     assert!(!row.bound, "also if it names a session that is known: {row:?}");
 }
@@ -259,30 +264,38 @@ fn a_hook_that_knows_no_pane_is_found_by_its_process() {
 fn whatever_happens_the_agent_is_left_in_peace() {
     let world = world();
     let payload = br#"{"session_id": "s"}"#;
-    quiet(&mut hook(&world, &["claude", "Stop"]), payload, false);
-    assert_eq!(read(&kept(&world, 1)[0])["payload"], json!({"session_id": "s"}), "no daemon: it is kept");
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), payload, false);
+    assert_eq!(
+        read_json(&wait_for_spooled(&world, 1)[0])["payload"],
+        json!({"session_id": "s"}),
+        "no daemon: it is kept"
+    );
     assert_eq!(world.daemons(), Vec::<u32>::new(), "a hook starts no daemon");
-    quiet(&mut hook(&world, &["claude", "Stop"]), b"", false);
-    quiet(&mut hook(&world, &["claude", "Stop"]), b"no json \xff\0", false);
-    quiet(&mut hook(&world, &["claude", "Stop"]), b"", true);
-    quiet(&mut hook(&world, &["claude", "Stop"]), b"{\"half\":", true);
-    quiet(&mut hook(&world, &["claude", "Stop"]), payload, true);
-    assert_eq!(read(&kept(&world, 6)[5])["payload"], json!({"session_id": "s"}), "a whole one needs no end");
-    quiet(&mut hook(&world, &["nobody", "Nothing", "more", "words"]), payload, false);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"", false);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"no json \xff\0", false);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"", true);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"{\"half\":", true);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), payload, true);
+    assert_eq!(
+        read_json(&wait_for_spooled(&world, 6)[5])["payload"],
+        json!({"session_id": "s"}),
+        "a whole one needs no end"
+    );
+    run_silently(&mut hook_command(&world, &["nobody", "Nothing", "more", "words"]), payload, false);
     for words in [&[][..], &["claude"], &["--nonsense"]] {
-        quiet(&mut hook(&world, words), b"", false);
+        run_silently(&mut hook_command(&world, words), b"", false);
     }
     let huge = format!("{{\"session_id\": \"s\", \"tool_response\": \"{}\", \"last\": 1}}", "x".repeat(3 << 20));
-    quiet(&mut hook(&world, &["claude", "PostToolUse"]), huge.as_bytes(), false);
-    let largest = read(kept(&world, 8).last().expect("it is kept"));
+    run_silently(&mut hook_command(&world, &["claude", "PostToolUse"]), huge.as_bytes(), false);
+    let largest = read_json(wait_for_spooled(&world, 8).last().expect("it is kept"));
     assert_eq!(largest["payload"], json!({"session_id": "s", "agtmux": {"truncated": true}}));
     let file = world.home().join("a-file");
     fs::write(&file, "").expect("the world is writable");
-    quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", file.join("below")), payload, false);
-    quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", "relative"), payload, false);
-    quiet(hook(&world, &["claude", "Stop"]).env("AGTMUX_SOCKET", &file), payload, false);
-    quiet(hook(&world, &["claude", "Stop"]).env_clear(), payload, false);
-    for path in spooled(&world) {
+    run_silently(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", file.join("below")), payload, false);
+    run_silently(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_STATE_DIR", "relative"), payload, false);
+    run_silently(hook_command(&world, &["claude", "Stop"]).env("AGTMUX_SOCKET", &file), payload, false);
+    run_silently(hook_command(&world, &["claude", "Stop"]).env_clear(), payload, false);
+    for path in spool_files(&world) {
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     }
     let dir = fs::metadata(world.state_dir().join("spool")).expect("there");
@@ -309,10 +322,11 @@ fn an_event_is_kept_when_the_daemon_answers_with_a_fault_of_its_own() {
     for status in [500, 503, 504] {
         thread::scope(|scope| {
             scope.spawn(|| answer_once(&listener, status));
-            quiet(&mut hook(&world, &["claude", &format!("Event{status}")]), b"{}", false);
+            run_silently(&mut hook_command(&world, &["claude", &format!("Event{status}")]), b"{}", false);
         });
     }
-    let told: Vec<Value> = kept(&world, 3).iter().map(|path| read(path)["event_type"].clone()).collect();
+    let told: Vec<Value> =
+        wait_for_spooled(&world, 3).iter().map(|path| read_json(path)["event_type"].clone()).collect();
     assert_eq!(told, ["Event500", "Event503", "Event504"]);
 }
 
@@ -324,13 +338,13 @@ fn a_daemon_that_hangs_holds_nobody_up_and_gets_each_event_once() {
     assert!(process::signal(daemon, Signal::STOP), "the daemon is there");
     wait_until("the daemon to hang", SOON, || process::is_stopped(daemon));
     for n in 0..3 {
-        hooked(&world, &server, &format!("Event{n}"), &json!({"n": n}));
-        wait_for("the event in the spool", SOON, || (spooled(&world).len() == n + 1).then_some(()));
+        call_hook_in_pane(&world, &server, &format!("Event{n}"), &json!({"n": n}));
+        wait_for("the event in the spool", SOON, || (spool_files(&world).len() == n + 1).then_some(()));
     }
-    quiet(&mut hook(&world, &["claude", "Direct"]), b"{}", false);
+    run_silently(&mut hook_command(&world, &["claude", "Direct"]), b"{}", false);
     assert!(process::signal(daemon, Signal::CONT), "the daemon is there");
-    wait_for("the spool to be empty", SOON, || spooled(&world).is_empty().then_some(()));
-    let taken = |name: &str| rows(&world).iter().filter(|row| row.event_type == name && row.bound).count();
+    wait_for("the spool to be empty", SOON, || spool_files(&world).is_empty().then_some(()));
+    let taken = |name: &str| stored_events(&world).iter().filter(|row| row.event_type == name && row.bound).count();
     wait_until("all events", SOON, || (0..3).all(|n| taken(&format!("Event{n}")) > 0));
     // Their requests waited in its socket, too: that they were taken once is what the key is for.
     agtmux(&world, &["list"]);
@@ -341,15 +355,15 @@ fn a_daemon_that_hangs_holds_nobody_up_and_gets_each_event_once() {
 fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
     let (world, server) = world_with_agent();
     for n in 0..3 {
-        hooked(
+        call_hook_in_pane(
             &world,
             &server,
             &format!("Event{n}"),
             &json!({"n": n, "key": "sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1111222233334444"}),
         );
-        wait_for("the event in the spool", SOON, || (spooled(&world).len() == n + 1).then_some(()));
+        wait_for("the event in the spool", SOON, || (spool_files(&world).len() == n + 1).then_some(()));
     }
-    let files = kept(&world, 3);
+    let files = wait_for_spooled(&world, 3);
     for path in &files {
         assert!(!fs::read_to_string(path).expect("readable").contains("sk-ant-api03-AAAA"), "secrets are not kept");
     }
@@ -358,16 +372,18 @@ fn what_was_kept_is_delivered_when_the_daemon_comes_back() {
     fs::write(files[0].with_file_name(".draft.tmp"), "half").expect("written");
     start(&world);
     wait_for("all events, in their order", SOON, || {
-        let types: Vec<String> = rows(&world).into_iter().filter(|r| r.bound).map(|row| row.event_type).collect();
-        if types == ["Event0", "Event1", "Event2"] { Ok(()) } else { Err(format!("{:?}", rows(&world))) }
+        let types: Vec<String> =
+            stored_events(&world).into_iter().filter(|r| r.bound).map(|row| row.event_type).collect();
+        if types == ["Event0", "Event1", "Event2"] { Ok(()) } else { Err(format!("{:?}", stored_events(&world))) }
     });
-    let left =
-        |world: &World| spooled(world).into_iter().filter(|path| path.extension().is_some_and(|e| e == "json")).count();
+    let left = |world: &TestWorld| {
+        spool_files(world).into_iter().filter(|path| path.extension().is_some_and(|e| e == "json")).count()
+    };
     wait_until("the spool to be empty", SOON, || left(&world) == 0);
     assert!(bad.with_file_name("bad").join(bad.file_name().expect("a name")).exists(), "the bad one is put aside");
     stop(&world);
-    quiet(&mut hook(&world, &["claude", "Late"]), b"{}", false);
-    kept(&world, 1);
+    run_silently(&mut hook_command(&world, &["claude", "Late"]), b"{}", false);
+    wait_for_spooled(&world, 1);
     start(&world);
     wait_until("the late one to be delivered", SOON, || left(&world) == 0);
 }
@@ -388,7 +404,7 @@ fn a_spool_that_was_removed_is_watched_again() {
         let kept = spool.join(format!("{round:020}-kept.json"));
         fs::rename(draft, &kept).expect("renamed");
         wait_until("the event to be taken", SOON, || !kept.exists());
-        let types: Vec<String> = rows(&world).into_iter().map(|row| row.event_type).collect();
+        let types: Vec<String> = stored_events(&world).into_iter().map(|row| row.event_type).collect();
         assert!(types.contains(&format!("Round{round}")), "{types:?}");
     }
 }
@@ -401,12 +417,12 @@ fn the_spool_has_an_end() {
     for n in 0..1000 {
         fs::write(spool.join(format!("{n:020}-old.json")), "{}").expect("written");
     }
-    quiet(&mut hook(&world, &["claude", "Stop"]), b"{}", false);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"{}", false);
     let oldest = |n: u32| spool.join(format!("{n:020}-old.json"));
     wait_until("the oldest to go", SOON, || !oldest(0).exists());
-    assert_eq!((kept(&world, 1000).len(), oldest(1).exists()), (1000, true));
+    assert_eq!((wait_for_spooled(&world, 1000).len(), oldest(1).exists()), (1000, true));
     fs::write(spool.join(format!("{:020}-large.json", 0)), vec![b' '; 17 << 20]).expect("written");
-    quiet(&mut hook(&world, &["claude", "Stop"]), b"{}", false);
+    run_silently(&mut hook_command(&world, &["claude", "Stop"]), b"{}", false);
     wait_until("too many bytes to go, too", SOON, || !spool.join(format!("{:020}-large.json", 0)).exists());
 }
 
@@ -418,13 +434,21 @@ fn codex_notifies_us_and_whoever_was_there_before() {
         script(&world, "theirs", &format!("printf '%s\\n' \"$#\" \"$@\" > {}.new; mv {0}.new {0}", told.display()));
     let notification = json!({"type": "agent-turn-complete", "thread-id": "t 'x' \"y\""}).to_string();
     let theirs = theirs.to_str().expect("plain");
-    quiet(&mut hook(&world, &["codex", "notify", "--then", theirs, "-a", "two words", &notification]), b"", true);
+    run_silently(
+        &mut hook_command(&world, &["codex", "notify", "--then", theirs, "-a", "two words", &notification]),
+        b"",
+        true,
+    );
     let heard = wait_for("their program", SOON, || fs::read_to_string(&told).ok());
     assert_eq!(heard, format!("3\n-a\ntwo words\n{notification}\n"));
-    quiet(&mut hook(&world, &["codex", "notify", &notification]), b"", true);
-    quiet(&mut hook(&world, &["codex", "notify", "--then", "/does/not/exist", &notification]), b"", false);
-    quiet(&mut hook(&world, &["codex", "notify"]), b"", true);
-    for event in kept(&world, 3).iter().map(|path| read(path)) {
+    run_silently(&mut hook_command(&world, &["codex", "notify", &notification]), b"", true);
+    run_silently(
+        &mut hook_command(&world, &["codex", "notify", "--then", "/does/not/exist", &notification]),
+        b"",
+        false,
+    );
+    run_silently(&mut hook_command(&world, &["codex", "notify"]), b"", true);
+    for event in wait_for_spooled(&world, 3).iter().map(|path| read_json(path)) {
         assert_eq!((&event["source"], &event["event_type"]), (&json!("notify"), &json!("agent-turn-complete")));
         assert_eq!((&event["agent_type"], event["payload"].to_string()), (&json!("codex"), notification.clone()));
     }
@@ -442,9 +466,10 @@ fn geminis_transcript_tells_how_the_turn_ended() {
     fs::write(&transcript, records.map(|record| format!("{record}\n")).concat()).expect("written");
     let payload = json!({"hook_event_name": "AfterAgent", "transcript_path": transcript}).to_string();
     for event in ["AfterAgent", "BeforeAgent"] {
-        quiet(&mut hook(&world, &["gemini", event]), payload.as_bytes(), false);
+        run_silently(&mut hook_command(&world, &["gemini", event]), payload.as_bytes(), false);
     }
-    let told: Vec<Value> = kept(&world, 2).iter().map(|path| read(path)["payload"]["agtmux"].clone()).collect();
+    let told: Vec<Value> =
+        wait_for_spooled(&world, 2).iter().map(|path| read_json(path)["payload"]["agtmux"].clone()).collect();
     assert_eq!(told[0]["last_record"], json!({"type": "info", "text": "Request cancelled."}));
     assert_eq!(told[1], Value::Null, "other hooks do not read it");
 }
@@ -457,13 +482,14 @@ fn what_a_hook_costs() {
     let me = std::process::id();
     let measure = |name: &str, command: &dyn Fn() -> Command| {
         let before = process::cpu_time_with_children(me).unwrap_or_default();
-        let mut took: Vec<Duration> = (0..50).map(|_| quiet(&mut command(), br#"{"session_id":"s"}"#, false)).collect();
+        let mut took: Vec<Duration> =
+            (0..50).map(|_| run_silently(&mut command(), br#"{"session_id":"s"}"#, false)).collect();
         took.sort();
         let cpu = process::cpu_time_with_children(me).unwrap_or_default().saturating_sub(before);
         println!("{name}: median {:?}, slowest {:?}, cpu with its start {:?} each", took[25], took[49], cpu / 50);
     };
     measure("true", &|| world.command("true"));
-    measure("hook, daemon there", &|| hook(&world, &["claude", "Stop"]));
+    measure("hook, daemon there", &|| hook_command(&world, &["claude", "Stop"]));
     stop(&world);
-    measure("hook, no daemon", &|| hook(&world, &["claude", "Stop"]));
+    measure("hook, no daemon", &|| hook_command(&world, &["claude", "Stop"]));
 }

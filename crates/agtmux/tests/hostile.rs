@@ -16,23 +16,23 @@ use std::process::Command;
 
 use agtmux::{SOON, items, run, world};
 use agtmux_core::text;
-use agtmux_testkit::{Pane, TmuxServer, World, wait_for};
+use agtmux_testkit::{TestPane, TestTmuxServer, TestWorld, wait_for};
 use serde_json::Value;
 use terminal::printed_on_terminal;
 use texts::{TEXTS, assert_harmless, unexpanded, word};
 
 /// Goes to its directory, sets its title and becomes a program with a name of its own.
-const RESIDENT: &str =
+const PANE_SCRIPT: &str =
     r#"cd -- "$1" && printf '\033]2;%s\033\\' "$2" && exec "$3" -c 'while read -r line; do :; done'"#;
 
 /// A world in which everything is called something bad.
-struct Hostile {
-    world: World,
-    server: TmuxServer,
+struct HostileFixture {
+    world: TestWorld,
+    server: TestTmuxServer,
     locale: &'static str,
 }
 
-impl Hostile {
+impl HostileFixture {
     fn new(server: &str, locale: &'static str) -> Self {
         let world = world();
         let server = world.tmux(server);
@@ -66,7 +66,7 @@ impl Hostile {
     }
 
     /// A session, window, title, directory and program by this name.
-    fn settle(&self, name: &[u8], title: &[u8]) {
+    fn create_session(&self, name: &[u8], title: &[u8]) {
         let dir = self.world.home().join("dirs").join(OsStr::from_bytes(name));
         fs::create_dir_all(&dir).expect("any name will do");
         let program = self.world.home().join(OsStr::from_bytes(name));
@@ -76,7 +76,7 @@ impl Hostile {
         let words = words.map(|argument| word(argument.as_bytes()));
         let mut args: Vec<&OsStr> = ["new-session", "-d", "-x", "80", "-y", "24", "-s"].map(OsStr::new).to_vec();
         args.extend([&session, OsStr::new("-n"), &session, OsStr::new("--")]);
-        args.extend(["sh", "-c", RESIDENT, "sh"].map(OsStr::new));
+        args.extend(["sh", "-c", PANE_SCRIPT, "sh"].map(OsStr::new));
         args.extend(words.iter().map(|word| word.as_os_str()));
         self.tmux(&args);
     }
@@ -88,19 +88,20 @@ impl Hostile {
 
     /// Waits until agtmux says of every pane what tmux says.
     #[track_caller]
-    fn wait_for_agreement(&self) -> Vec<Pane> {
+    fn wait_for_agreement(&self) -> Vec<TestPane> {
         wait_for("agtmux to agree with tmux", SOON, || {
             let (panes, listing) = (self.server.panes(), self.list("panes"));
-            let truth: BTreeMap<String, _> = panes.iter().map(|pane| (pane.pane_id.clone(), of_tmux(pane))).collect();
-            let said: BTreeMap<String, _> = items(&listing).iter().map(of_json).collect();
+            let truth: BTreeMap<String, _> =
+                panes.iter().map(|pane| (pane.pane_id.clone(), fields_of_tmux_pane(pane))).collect();
+            let said: BTreeMap<String, _> = items(&listing).iter().map(fields_of_item).collect();
             if truth == said && items(&listing).len() == panes.len() { Ok(panes) } else { Err((truth, said)) }
         })
     }
 }
 
-type Claim = [String; 4];
+type PaneFields = [String; 4];
 
-fn of_tmux(pane: &Pane) -> Claim {
+fn fields_of_tmux_pane(pane: &TestPane) -> PaneFields {
     [
         pane.window_id.clone(),
         text::from_bytes(&pane.session_name),
@@ -109,7 +110,7 @@ fn of_tmux(pane: &Pane) -> Claim {
     ]
 }
 
-fn of_json(item: &Value) -> (String, Claim) {
+fn fields_of_item(item: &Value) -> (String, PaneFields) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let identity = &item["identity"];
     let claim = [&identity["window_id"], &identity["session_name"], &item["title"], &item["cwd"]];
@@ -118,9 +119,9 @@ fn of_json(item: &Value) -> (String, Claim) {
 
 #[test]
 fn texts_are_neither_rows_nor_commands_nor_escapes() {
-    let hostile = Hostile::new("default", "C.UTF-8");
+    let hostile = HostileFixture::new("default", "C.UTF-8");
     for name in TEXTS {
-        hostile.settle(name, name);
+        hostile.create_session(name, name);
     }
     let panes = hostile.wait_for_agreement();
     assert_eq!(panes.len(), TEXTS.len(), "one pane for each");
@@ -132,7 +133,7 @@ fn texts_are_neither_rows_nor_commands_nor_escapes() {
 }
 
 #[track_caller]
-fn assert_windows_agree(hostile: &Hostile) {
+fn assert_windows_agree(hostile: &HostileFixture) {
     let rows = hostile.server.rows(&["list-windows", "-a"], &["window_id", "session_name", "window_name"]);
     let mut truth: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|value| text::from_bytes(value)).collect()).collect();
@@ -150,7 +151,7 @@ fn assert_windows_agree(hostile: &Hostile) {
 
 /// Every byte of every directory, also of those that are no text.
 #[track_caller]
-fn assert_directories_survive(hostile: &Hostile) {
+fn assert_directories_survive(hostile: &HostileFixture) {
     let listing = hostile.list("panes");
     let mut said: Vec<Vec<u8>> =
         items(&listing).iter().map(|item| text::to_bytes(item["cwd"].as_str().unwrap_or_default())).collect();
@@ -163,7 +164,7 @@ fn assert_directories_survive(hostile: &Hostile) {
 
 /// By their first word, as tmux does it.
 #[track_caller]
-fn assert_programs_are_named(hostile: &Hostile) {
+fn assert_programs_are_named(hostile: &HostileFixture) {
     let listing = hostile.list("panes");
     let said: Vec<String> =
         items(&listing).iter().map(|item| item["command"].as_str().unwrap_or_default().to_owned()).collect();
@@ -173,7 +174,7 @@ fn assert_programs_are_named(hostile: &Hostile) {
 }
 
 #[track_caller]
-fn assert_tables_are_harmless(hostile: &Hostile, panes: usize) {
+fn assert_tables_are_harmless(hostile: &HostileFixture, panes: usize) {
     let piped = run(&mut hostile.agtmux(&["list", "panes", "--all"]));
     assert_eq!(piped.text().lines().count(), panes + 1, "a heading and a line for each: {}", piped.text());
     for args in [
@@ -203,8 +204,8 @@ fn assert_tables_are_harmless(hostile: &Hostile, panes: usize) {
 
 #[test]
 fn a_server_with_a_hostile_name_is_shown_harmlessly() {
-    let hostile = Hostile::new("evil\x1b]0;x\x07\n%9 \u{202e}$(touch $MARK)#(touch $MARK)", "C.UTF-8");
-    hostile.settle(b"work", b"a title");
+    let hostile = HostileFixture::new("evil\x1b]0;x\x07\n%9 \u{202e}$(touch $MARK)#(touch $MARK)", "C.UTF-8");
+    hostile.create_session(b"work", b"a title");
     let other = hostile.world.tmux("default");
     other.new_session("other", "cat");
     wait_for("both servers", SOON, || {
@@ -225,8 +226,8 @@ fn a_server_with_a_hostile_name_is_shown_harmlessly() {
 
 #[test]
 fn a_title_of_a_megabyte_is_cut_and_costs_little() {
-    let hostile = Hostile::new("default", "C.UTF-8");
-    hostile.settle(b"plain", b"plain");
+    let hostile = HostileFixture::new("default", "C.UTF-8");
+    hostile.create_session(b"plain", b"plain");
     for (name, byte) in [("ascii", "x"), ("two-bytes", "é"), ("bidi", "\u{202e}")] {
         // Below the million at which tmux itself gives up.
         let print = format!(
@@ -251,10 +252,10 @@ fn a_title_of_a_megabyte_is_cut_and_costs_little() {
 #[test]
 fn text_is_right_without_a_utf8_locale() {
     for locale in ["C", "POSIX"] {
-        let hostile = Hostile::new("default", locale);
+        let hostile = HostileFixture::new("default", locale);
         let name = "wörk 日本 ✳".as_bytes();
-        hostile.settle(name, "tïtle § 語 ✳ thinking…".as_bytes());
-        hostile.settle(b"invalid \xff\xfe", b"plain");
+        hostile.create_session(name, "tïtle § 語 ✳ thinking…".as_bytes());
+        hostile.create_session(b"invalid \xff\xfe", b"plain");
         let panes = hostile.wait_for_agreement();
         let work = panes.iter().find(|pane| pane.session_name == name).expect("tmux kept the name");
         assert_eq!((work.title.as_slice(), panes.len()), ("tïtle § 語 ✳ thinking…".as_bytes(), 2));
@@ -267,9 +268,9 @@ fn text_is_right_without_a_utf8_locale() {
 /// tmux takes `work` for `work-prod` where there is no `work`.
 #[test]
 fn a_name_that_begins_like_another_is_not_it() {
-    let hostile = Hostile::new("default", "C.UTF-8");
+    let hostile = HostileFixture::new("default", "C.UTF-8");
     for name in ["work", "work-prod"] {
-        hostile.settle(name.as_bytes(), name.as_bytes());
+        hostile.create_session(name.as_bytes(), name.as_bytes());
     }
     let within = |session: &str| {
         let listing = run(&mut hostile.agtmux(&["list", "panes", "--all", "--session", session, "--json"])).json();

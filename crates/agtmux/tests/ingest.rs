@@ -12,21 +12,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use agtmux::{SOON, agtmux, items, kill, list, soak, start, stop, world};
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 use http::{Answer, request, send, send_noise};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 /// A world with one agent in it, and the id of its runtime.
-fn world_with_agent() -> (World, String) {
+fn world_with_agent() -> (TestWorld, String) {
     let world = world();
-    world.tmux("default").new_session("work", &world.stand_in("claude"));
+    world.tmux("default").new_session("work", &world.fake_agent_command("claude"));
     start(&world);
     let runtime = wait_for("the agent", SOON, || agent(&world).map(|item| text(&item["runtime_id"])));
     (world, runtime)
 }
 
-fn agent(world: &World) -> Option<Value> {
+fn agent(world: &TestWorld) -> Option<Value> {
     items(&list(world)).iter().find(|item| item["agent_type"] == "claude").cloned()
 }
 
@@ -34,7 +34,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn state(world: &World) -> String {
+fn state(world: &TestWorld) -> String {
     agent(world).map(|item| text(&item["state"])).unwrap_or_default()
 }
 
@@ -49,7 +49,7 @@ fn event(runtime: &str, event_type: &str, key: &str) -> Value {
 }
 
 #[track_caller]
-fn taken(world: &World, event: &Value) -> Value {
+fn post_accepted(world: &TestWorld, event: &Value) -> Value {
     let answer = post(&world.socket(), event.to_string().as_bytes()).expect("an answer");
     assert_eq!(answer.status, 202, "{}", String::from_utf8_lossy(&answer.body));
     answer.json()
@@ -82,7 +82,7 @@ fn an_emitted_event_sets_the_state_and_can_be_explained() {
 #[test]
 fn bad_events_are_refused_with_a_code_and_change_nothing() {
     let (world, runtime) = world_with_agent();
-    taken(&world, &event(&runtime, "running", "k"));
+    post_accepted(&world, &event(&runtime, "running", "k"));
     let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
     let huge = vec![b'x'; (1 << 20) + 10];
     let strange = |field: &str, value: Value| {
@@ -123,7 +123,7 @@ fn bad_events_are_refused_with_a_code_and_change_nothing() {
     assert_eq!(post(&world.socket(), &day_off).expect("an answer").status, 202, "a clock that is off is not believed");
     assert_eq!(state(&world), "idle");
     let unknown = event(&runtime, "something-new", "later");
-    taken(&world, &unknown);
+    post_accepted(&world, &unknown);
     assert_eq!(state(&world), "idle", "an event of an unknown type is kept and changes nothing");
 }
 
@@ -134,7 +134,7 @@ fn no_secret_reaches_the_disk_and_unknown_fields_are_kept() {
     let mut event = event(&runtime, "running", "k");
     event["payload"] = json!({"prompt": format!("use {secret} please"), "password": "hunter2hunter2"});
     event["extra_field"] = json!("kept-as-it-is");
-    taken(&world, &event);
+    post_accepted(&world, &event);
     stop(&world);
     let mut stored = Vec::new();
     for entry in std::fs::read_dir(world.state_dir()).expect("the state directory").flatten() {
@@ -154,7 +154,7 @@ fn a_large_event_is_taken_without_its_secrets() {
     let mut event = event(&runtime, "running", "k");
     event["payload"] = json!({"lines": (0..20_000).map(|n| format!("token {}", secret(n))).collect::<Vec<_>>()});
     assert!((900_000..1 << 20).contains(&event.to_string().len()), "{}", event.to_string().len());
-    taken(&world, &event);
+    post_accepted(&world, &event);
     assert_eq!(state(&world), "running");
     let connection = database(&world);
     let payload: String = connection.query_row("SELECT raw_payload FROM events", [], |row| row.get(0)).expect("stored");
@@ -178,7 +178,7 @@ fn a_body_that_does_not_arrive_whole_changes_nothing() {
         }
     }
     assert_eq!(state(&world), "unknown");
-    taken(&world, &event(&runtime, "running", "k"));
+    post_accepted(&world, &event(&runtime, "running", "k"));
 }
 
 /// The states in a history, one after the other. Why nothing is known may change in between.
@@ -192,14 +192,14 @@ fn states(history: &Value) -> Vec<String> {
 #[test]
 fn history_since_shows_only_what_changed_after_that() {
     let (world, runtime) = world_with_agent();
-    taken(&world, &event(&runtime, "running", "k1"));
+    post_accepted(&world, &event(&runtime, "running", "k1"));
     let since = |since: &str| states(&agtmux(&world, &["history", "claude", "--since", since, "--json"]).json());
     assert_eq!(since("1h"), ["unknown", "running"]);
     let all = agtmux(&world, &["history", "claude", "--json"]).json();
     let last = text(&all["items"].as_array().and_then(|items| items.last()).expect("an item")["at"]);
     assert_eq!(since(&last), ["running"], "the moment itself counts");
     assert_eq!(since("2100-01-01T00:00:00Z"), Vec::<String>::new());
-    taken(&world, &event(&runtime, "waiting_input", "k2"));
+    post_accepted(&world, &event(&runtime, "waiting_input", "k2"));
     assert_eq!(since(&last), ["running", "waiting_input"]);
     let wrong = agtmux(&world, &["history", "claude", "--since", "yesterday"]);
     assert_eq!(wrong.code, Some(2));
@@ -208,7 +208,7 @@ fn history_since_shows_only_what_changed_after_that() {
 
 /// Whatever still arrives about an agent that ended leaves the one that lives in its pane now as it is.
 #[track_caller]
-fn assert_apart(world: &World, old: &Value, new: &Value) {
+fn assert_runtimes_are_separate(world: &TestWorld, old: &Value, new: &Value) {
     let place = |item: &Value| (text(&item["identity"]["server"]), text(&item["identity"]["pane_id"]));
     assert_eq!(place(old), place(new));
     let old_id = text(&old["runtime_id"]);
@@ -216,42 +216,42 @@ fn assert_apart(world: &World, old: &Value, new: &Value) {
     assert_eq!((refused.status, refused.json()["code"].as_str()), (404, Some("E_RUNTIME_NOT_FOUND")));
     let now = agent(world).expect("the new agent");
     assert_eq!((text(&now["runtime_id"]), text(&now["state"])), (text(&new["runtime_id"]), "unknown".into()));
-    taken(world, &event(&text(&new["runtime_id"]), "idle", "new"));
+    post_accepted(world, &event(&text(&new["runtime_id"]), "idle", "new"));
     assert_eq!(state(world), "idle");
     let before = agtmux(world, &["history", &format!("runtime:{old_id}"), "--json"]).json();
     assert_eq!(states(&before), ["unknown", "running"], "its own history is kept");
 }
 
-fn wait_for_another(world: &World, old: &Value) -> Value {
+fn wait_for_new_runtime(world: &TestWorld, old: &Value) -> Value {
     wait_for("another agent in the pane", SOON, || agent(world).filter(|new| new["runtime_id"] != old["runtime_id"]))
 }
 
 #[test]
 fn events_of_an_ended_runtime_never_touch_the_new_one_pane_respawn() {
     let (world, runtime) = world_with_agent();
-    taken(&world, &event(&runtime, "running", "k"));
+    post_accepted(&world, &event(&runtime, "running", "k"));
     let old = agent(&world).expect("the agent");
-    world.tmux("default").run(&["respawn-pane", "-k", "-t", "%0", &world.stand_in("claude")]);
-    let new = wait_for_another(&world, &old);
-    assert_apart(&world, &old, &new);
+    world.tmux("default").run(&["respawn-pane", "-k", "-t", "%0", &world.fake_agent_command("claude")]);
+    let new = wait_for_new_runtime(&world, &old);
+    assert_runtimes_are_separate(&world, &old, &new);
 }
 
 #[test]
 fn events_of_an_ended_runtime_never_touch_the_new_one_server_restart_same_pane_id() {
     let (world, runtime) = world_with_agent();
-    taken(&world, &event(&runtime, "running", "k"));
+    post_accepted(&world, &event(&runtime, "running", "k"));
     let old = agent(&world).expect("the agent");
     let server = world.tmux("default");
     server.kill_server();
-    server.new_session("work", &world.stand_in("claude"));
-    let new = wait_for_another(&world, &old);
-    assert_apart(&world, &old, &new);
+    server.new_session("work", &world.fake_agent_command("claude"));
+    let new = wait_for_new_runtime(&world, &old);
+    assert_runtimes_are_separate(&world, &old, &new);
 }
 
 #[test]
 fn events_of_an_ended_runtime_never_touch_the_new_one_two_servers() {
     let (world, _) = world_with_agent();
-    world.tmux("other").new_session("work", &world.stand_in("claude"));
+    world.tmux("other").new_session("work", &world.fake_agent_command("claude"));
     let state_on = |server: &str| {
         let listing = list(&world);
         let found =
@@ -260,16 +260,16 @@ fn events_of_an_ended_runtime_never_touch_the_new_one_two_servers() {
     };
     wait_for("the agent on the other server", SOON, || state_on("other"));
     let about = |server: &str, key: &str| json!({"pane": "%0", "server": server, "source": "hook", "event_type": "running", "dedupe_key": key});
-    assert_eq!(taken(&world, &about("other", "k1"))["status"], "bound");
+    assert_eq!(post_accepted(&world, &about("other", "k1"))["status"], "bound");
     assert_eq!((state_on("other"), state_on("default")), (Some("running".into()), Some("unknown".into())));
     let other = world.tmux("other");
     other.run(&["kill-server"]);
     wait_for("the end of the other agent", SOON, || state_on("other").is_none().then_some(()));
-    assert_eq!(taken(&world, &about("other", "k2"))["status"], "pending_bind");
+    assert_eq!(post_accepted(&world, &about("other", "k2"))["status"], "pending_bind");
     assert_eq!(state_on("default"), Some("unknown".into()));
 }
 
-fn database(world: &World) -> Connection {
+fn database(world: &TestWorld) -> Connection {
     let file = world.state_dir().join("state.db");
     Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("opened")
 }
@@ -278,12 +278,18 @@ fn database(world: &World) -> Connection {
 fn an_event_for_nobody_waits_and_says_so() {
     let (world, _) = world_with_agent();
     let waiting = json!({"pane": "%99", "source": "hook", "event_type": "running", "dedupe_key": "k"});
-    assert_eq!(taken(&world, &waiting)["status"], "pending_bind");
+    assert_eq!(post_accepted(&world, &waiting)["status"], "pending_bind");
     assert_eq!(state(&world), "unknown");
 }
 
 /// Posts events until told to stop, and notes which were acknowledged.
-fn keep_sending(socket: &Path, runtime: &str, next: &AtomicU64, acknowledged: &Mutex<Vec<u64>>, over: &AtomicBool) {
+fn send_until_stopped(
+    socket: &Path,
+    runtime: &str,
+    next: &AtomicU64,
+    acknowledged: &Mutex<Vec<u64>>,
+    over: &AtomicBool,
+) {
     while !over.load(Ordering::Relaxed) {
         let n = next.fetch_add(1, Ordering::Relaxed);
         let kind = ["running", "waiting_input", "completed", "idle", "error"][usize::try_from(n % 5).expect("small")];
@@ -326,7 +332,7 @@ fn kill_9_while_events_arrive_loses_nothing_that_was_acknowledged() {
         let begun = Instant::now();
         thread::scope(|scope| {
             for _ in 0..SENDERS {
-                scope.spawn(|| keep_sending(&world.socket(), &runtime, &next, &acknowledged, &over));
+                scope.spawn(|| send_until_stopped(&world.socket(), &runtime, &next, &acknowledged, &over));
             }
             wait_for("some events to be acknowledged", SOON, || (count() >= enough).then_some(()));
             kill(daemon);

@@ -15,25 +15,27 @@ use std::thread;
 use std::time::Duration;
 
 use agtmux::{SOON, soak, start, stop, wait_for_hooks, world};
-use agtmux_testkit::{Running, TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{ChildGuard, TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use random::Chance;
 use rustix::process::Signal;
-use stage::{Stage, play};
-use user::{Imprint, User, assert_same, left_notes, wait_for_only, without_ours};
+use stage::{UserScenario, compare_with_and_without_daemon};
+use user::{
+    TmuxStateDump, UserServer, assert_same_state, remaining_hint_files, wait_for_only_processes, without_agtmux_hooks,
+};
 
 #[test]
 fn a_daemon_that_is_killed_at_any_moment_leaves_nothing_behind() {
     let world = world();
-    let user = User::new(&world);
+    let user = UserServer::new(&world);
     let _client = user.server.attach("shared");
-    let before = Before::of(&world, &user);
+    let before = TmuxBaseline::capture(&world, &user);
     let mut chance = Chance::new();
     let rounds = if soak() { 50 } else { 8 };
     for round in 0..rounds {
         // Every moment has its turn, in an order of its own each time.
-        let moment = Moment::ALL[(round + usize::from(chance.below(2) == 0)) % Moment::ALL.len()];
+        let moment = KillMoment::ALL[(round + usize::from(chance.below(2) == 0)) % KillMoment::ALL.len()];
         moment.kill(&world, &user, &mut chance);
-        before.assert_theirs_survived(&user);
+        before.assert_user_state_kept(&user);
         // Some crashes follow each other without a clean start and stop in between.
         if chance.below(3) > 0 {
             before.assert_restored(&world, &user);
@@ -43,18 +45,19 @@ fn a_daemon_that_is_killed_at_any_moment_leaves_nothing_behind() {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Moment {
+enum KillMoment {
     Starting,
     Idle,
     Busy,
     Stopping,
 }
 
-impl Moment {
+impl KillMoment {
     const ALL: [Self; 4] = [Self::Starting, Self::Idle, Self::Busy, Self::Stopping];
 
-    fn kill(self, world: &World, user: &User, chance: &mut Chance) {
-        let daemon = Running::start(world.agtmux().args(["daemon", "run"]).stdout(Stdio::null()).stderr(Stdio::null()));
+    fn kill(self, world: &TestWorld, user: &UserServer, chance: &mut Chance) {
+        let daemon =
+            ChildGuard::start(world.agtmux().args(["daemon", "run"]).stdout(Stdio::null()).stderr(Stdio::null()));
         match self {
             Self::Starting => thread::sleep(chance.moment(Duration::from_millis(250))),
             Self::Idle => {
@@ -64,7 +67,7 @@ impl Moment {
             Self::Busy => {
                 wait_for_hooks(world, "default");
                 let delay = chance.moment(Duration::from_millis(400));
-                let killed = while_windows_come_and_go(&user.server, || {
+                let killed = with_window_churn(&user.server, || {
                     thread::sleep(delay);
                     process::signal(daemon.id(), Signal::KILL)
                 });
@@ -82,7 +85,7 @@ impl Moment {
 }
 
 /// Does something while sessions and windows are made and killed, all of which are gone afterwards.
-fn while_windows_come_and_go<T>(server: &TmuxServer, deed: impl FnOnce() -> T) -> T {
+fn with_window_churn<T>(server: &TestTmuxServer, deed: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -101,33 +104,33 @@ fn while_windows_come_and_go<T>(server: &TmuxServer, deed: impl FnOnce() -> T) -
 }
 
 /// What was there before the first daemon.
-struct Before {
-    imprint: Imprint,
+struct TmuxBaseline {
+    state: TmuxStateDump,
     processes: Vec<u32>,
 }
 
-impl Before {
-    fn of(world: &World, user: &User) -> Self {
+impl TmuxBaseline {
+    fn capture(world: &TestWorld, user: &UserServer) -> Self {
         let mut processes = world.processes();
         processes.sort_unstable();
-        Self { imprint: user.imprint(), processes }
+        Self { state: user.dump_state(), processes }
     }
 
     #[track_caller]
-    fn assert_theirs_survived(&self, user: &User) {
-        assert_same(&without_ours(&self.imprint), &without_ours(&user.imprint()));
+    fn assert_user_state_kept(&self, user: &UserServer) {
+        assert_same_state(&without_agtmux_hooks(&self.state), &without_agtmux_hooks(&user.dump_state()));
     }
 
     /// The next start takes over what was left, and its end takes it away.
     #[track_caller]
-    fn assert_restored(&self, world: &World, user: &User) {
+    fn assert_restored(&self, world: &TestWorld, user: &UserServer) {
         start(world);
         wait_for_hooks(world, "default");
-        assert_each_once(&user.our_hooks());
+        assert_each_once(&user.agtmux_hooks());
         stop(world);
-        wait_for_only(world, &self.processes);
-        assert_same(&self.imprint, &user.imprint());
-        assert_eq!(left_notes(&world.state_dir()), Vec::<String>::new());
+        wait_for_only_processes(world, &self.processes);
+        assert_same_state(&self.state, &user.dump_state());
+        assert_eq!(remaining_hint_files(&world.state_dir()), Vec::<String>::new());
     }
 }
 
@@ -145,21 +148,21 @@ fn assert_each_once(hooks: &[String]) {
 #[test]
 fn hooks_go_also_while_sessions_come_and_go() {
     let world = world();
-    let user = User::new(&world);
-    let before = Before::of(&world, &user);
+    let user = UserServer::new(&world);
+    let before = TmuxBaseline::capture(&world, &user);
     for _ in 0..if soak() { 30 } else { 4 } {
         start(&world);
         wait_for_hooks(&world, "default");
-        while_windows_come_and_go(&user.server, || stop(&world));
-        wait_for_only(&world, &before.processes);
-        assert_same(&before.imprint, &user.imprint());
+        with_window_churn(&user.server, || stop(&world));
+        wait_for_only_processes(&world, &before.processes);
+        assert_same_state(&before.state, &user.dump_state());
     }
 }
 
 #[test]
 fn the_hooks_of_a_dead_daemon_make_no_errors() {
     let world = world();
-    let user = User::new(&world);
+    let user = UserServer::new(&world);
     let pid = start(&world);
     wait_for_hooks(&world, "default");
     agtmux::kill(pid);
@@ -175,12 +178,12 @@ fn the_hooks_of_a_dead_daemon_make_no_errors() {
 #[test]
 fn hooks_that_a_hung_server_keeps_go_with_the_next_daemon() {
     let world = world();
-    let user = User::new(&world);
+    let user = UserServer::new(&world);
     let rename = |name: &str| user.server.run(&["rename-window", "-t", "=plain:", name]);
-    let mut before = Before::of(&world, &user);
+    let mut before = TmuxBaseline::capture(&world, &user);
     // A window that was given a name once has an option of its own.
     rename("while");
-    before.imprint = user.imprint();
+    before.state = user.dump_state();
     start(&world);
     wait_for_hooks(&world, "default");
     let stopped = user.server.stop();
@@ -197,12 +200,12 @@ fn hooks_that_a_hung_server_keeps_go_with_the_next_daemon() {
 #[test]
 fn no_buffer_of_ours_is_seen_while_hooks_run() {
     let world = world();
-    let user = User::new(&world);
+    let user = UserServer::new(&world);
     start(&world);
     wait_for_hooks(&world, "default");
     let looks = 300;
     let buffers = user.server.run(&["list-buffers"]);
-    let seen = while_windows_come_and_go(&user.server, || {
+    let seen = with_window_churn(&user.server, || {
         let look = |_: &i32| user.server.run(&["list-buffers"]) != buffers;
         (0..looks).filter(look).count()
     });
@@ -213,35 +216,35 @@ fn no_buffer_of_ours_is_seen_while_hooks_run() {
 #[test]
 fn nothing_of_ours_is_seen_while_the_daemon_runs() {
     let world = world();
-    let user = User::new(&world);
-    let screen = Screen::attach(&world, &user.server);
-    let walk = |user: &User| -> Vec<String> { (0..6).map(|_| next_session(user)).collect() };
-    let (tree, walked, before) = (screen.choose_tree(), walk(&user), user.imprint());
+    let user = UserServer::new(&world);
+    let screen = NestedClient::attach(&world, &user.server);
+    let walk = |user: &UserServer| -> Vec<String> { (0..6).map(|_| next_session(user)).collect() };
+    let (tree, walked, before) = (screen.choose_tree(), walk(&user), user.dump_state());
     start(&world);
     wait_for_hooks(&world, "default");
     assert_eq!(screen.choose_tree(), tree);
     assert_eq!(walk(&user), walked);
-    assert_same(&without_ours(&before), &without_ours(&user.imprint()));
+    assert_same_state(&without_agtmux_hooks(&before), &without_agtmux_hooks(&user.dump_state()));
     assert!(!tree.contains("agt"), "{tree}");
     stop(&world);
-    assert_same(&before, &user.imprint());
+    assert_same_state(&before, &user.dump_state());
 }
 
 /// `switch-client -n` of the only client.
-fn next_session(user: &User) -> String {
+fn next_session(user: &UserServer) -> String {
     let client = user.server.run(&["list-clients", "-F", "#{client_name}"]);
     user.server.run(&["switch-client", "-c", &client, "-n"]);
     user.server.run(&["list-clients", "-F", "#{client_session}"])
 }
 
 /// A client whose terminal is a pane of another tmux, so that its screen can be read.
-struct Screen {
-    outer: TmuxServer,
-    inner: TmuxServer,
+struct NestedClient {
+    outer: TestTmuxServer,
+    inner: TestTmuxServer,
 }
 
-impl Screen {
-    fn attach(world: &World, inner: &TmuxServer) -> Self {
+impl NestedClient {
+    fn attach(world: &TestWorld, inner: &TestTmuxServer) -> Self {
         let outer = world.tmux("outer");
         // The clock would make two looks differ.
         inner.run(&["set-option", "-g", "status", "off"]);
@@ -270,10 +273,10 @@ impl Screen {
 
 #[test]
 fn bells_ring_as_often_as_without_us() {
-    let told = play(|stage| {
+    let told = compare_with_and_without_daemon(|stage| {
         for session in ["shared", "own", "shared", "plain", "own", "shared"] {
             stage.user.ring(session);
-            stage.note(session);
+            stage.record(session);
         }
     });
     let of = |line: &str| told.log.lines().filter(|heard| *heard == line).count();
@@ -285,12 +288,12 @@ fn bells_ring_as_often_as_without_us() {
 
 #[test]
 fn destroy_unattached_destroys_as_without_us() {
-    let told = play(|stage| {
+    let told = compare_with_and_without_daemon(|stage| {
         stage.user.server.run(&["set-option", "-t", "=shared:", "destroy-unattached", "on"]);
         // Not detached: this tmux may crash where a session is destroyed while its last client detaches.
         for _ in 0..3 {
             stage.close_terminal();
-            stage.note("a terminal was closed");
+            stage.record("a terminal was closed");
         }
     });
     assert!(told.notes.last().is_some_and(|note| note.contains("sessions own plain;")), "{told:#?}");
@@ -298,26 +301,26 @@ fn destroy_unattached_destroys_as_without_us() {
 
 #[test]
 fn exit_unattached_ends_the_server_as_without_us() {
-    play(|stage| {
+    compare_with_and_without_daemon(|stage| {
         stage.user.server.run(&["set-option", "-s", "exit-unattached", "on"]);
-        stage.detach_one();
-        stage.note("a client detached");
-        stage.detach_one();
-        stage.note("another client detached");
-        stage.detach_last();
+        stage.detach_client_and_wait();
+        stage.record("a client detached");
+        stage.detach_client_and_wait();
+        stage.record("another client detached");
+        stage.detach_client();
         stage.wait_for_end();
     });
 }
 
 #[test]
 fn exit_empty_decides_as_without_us() {
-    play(|stage| {
+    compare_with_and_without_daemon(|stage| {
         let server = &stage.user.server;
         server.run(&["set-option", "-s", "exit-empty", "off"]);
         stage.kill_sessions();
-        stage.note("no session left");
+        stage.record("no session left");
         server.new_session("again", "cat");
-        stage.note("a new session on the same server");
+        stage.record("a new session on the same server");
         server.run(&["set-option", "-s", "exit-empty", "on"]);
         server.run(&["kill-session", "-t", "=again"]);
         stage.wait_for_end();
@@ -326,23 +329,23 @@ fn exit_empty_decides_as_without_us() {
 
 #[test]
 fn detach_on_destroy_off_moves_clients_as_without_us() {
-    let told = play(|stage| {
+    let told = compare_with_and_without_daemon(|stage| {
         stage.user.server.run(&["set-option", "-g", "detach-on-destroy", "off"]);
         stage.switch_client(0, &["-n"]);
-        stage.note("the first went on");
+        stage.record("the first went on");
         stage.switch_client(1, &["-t", "=plain"]);
-        stage.note("the second went to plain");
+        stage.record("the second went to plain");
         for session in ["shared", "plain"] {
             stage.kill_session(session);
-            stage.note(session);
+            stage.record(session);
         }
         stage.user.ring("own");
-        stage.note("a bell with everybody there");
+        stage.record("a bell with everybody there");
     });
     assert!(told.notes.last().is_some_and(|note| note.contains("own own own")), "{told:#?}");
 }
 
-impl Stage<'_> {
+impl UserScenario<'_> {
     /// Also for the daemon: it has to see that nothing is left, and must not make it worse.
     fn kill_sessions(&self) {
         for session in user::SESSIONS {

@@ -8,7 +8,7 @@ mod asking;
 use std::fs;
 
 use agtmux::{SOON, agtmux, configure, items, list, start, world};
-use agtmux_testkit::{TmuxServer, World, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use asking::Asking;
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ fn on_a_terminal_it_is_asked_for_and_only_what_was_shown_is_answered() {
 }
 
 /// A question whose options are ticked, with the selection and the ticks that are wanted. The words are somebody's.
-fn choices(selected: u32, ticked: &[u32], words: &str) -> String {
+fn checkbox_dialog(selected: u32, ticked: &[u32], words: &str) -> String {
     let rule = "─".repeat(100);
     let option = |(n, label): (u32, &str)| {
         let (sign, tick) = (if n == selected { '❯' } else { ' ' }, if ticked.contains(&n) { '✔' } else { ' ' });
@@ -124,7 +124,7 @@ fn choices(selected: u32, ticked: &[u32], words: &str) -> String {
 #[test]
 fn options_that_are_not_seen_to_be_ticked_are_not_sent_off() {
     let agent = Asking::start();
-    agent.draws(&choices(1, &[2], "Type something"));
+    agent.draws(&checkbox_dialog(1, &[2], "Type something"));
     agent.knows("Oval");
     // It does not tick anything, so that it is left at the first.
     let done = agtmux(&agent.world, &["respond", &agent.pane, "1,3"]);
@@ -141,7 +141,7 @@ fn options_that_are_not_seen_to_be_ticked_are_not_sent_off() {
 #[test]
 fn a_digit_is_not_typed_into_somebodys_words() {
     let agent = Asking::start();
-    agent.draws(&choices(4, &[4], "a shape of mine"));
+    agent.draws(&checkbox_dialog(4, &[4], "a shape of mine"));
     agent.knows("Oval");
     let done = agtmux(&agent.world, &["respond", &agent.pane, "2"]);
     assert!(done.stderr.contains("option 1 could not be selected"), "{}", done.stderr);
@@ -160,14 +160,14 @@ fn several_options_are_refused_where_one_is_taken() {
 }
 
 /// Two panes: a shell in which an agent can be started, and a shell that is typed into.
-struct Asked {
-    world: World,
-    server: TmuxServer,
+struct CallerFixture {
+    world: TestWorld,
+    server: TestTmuxServer,
     pane: String,
     other: String,
 }
 
-impl Asked {
+impl CallerFixture {
     fn start(configuration: &str) -> Self {
         let world = world();
         configure(&world, configuration);
@@ -181,15 +181,15 @@ impl Asked {
         Self { world, server, pane, other }
     }
 
-    fn types(&self, pane: &str, line: &str) {
+    fn type_line(&self, pane: &str, line: &str) {
         self.server.run(&["send-keys", "-t", pane, "-l", line]);
         self.server.run(&["send-keys", "-t", pane, "Enter"]);
     }
 
     /// An agent that does what is typed.
-    fn starts_agent(&self) {
-        let program = self.world.shell_named("claude");
-        self.types(&self.pane, &format!("{} -c 'while read -r line; do eval \"$line\"; done'", program.display()));
+    fn start_agent(&self) {
+        let program = self.world.shell_copy("claude");
+        self.type_line(&self.pane, &format!("{} -c 'while read -r line; do eval \"$line\"; done'", program.display()));
         wait_for("the agent lives", SOON, || (self.agent()["agent_type"] == "claude").then_some(()));
     }
 
@@ -203,7 +203,7 @@ impl Asked {
     }
 
     /// A command that types into the other pane, and keeps what came of it under this name.
-    fn request(&self, name: &str) -> String {
+    fn send_command(&self, name: &str) -> String {
         let dir = self.world.dir().display();
         let program = env!("CARGO_BIN_EXE_agtmux");
         let send = format!("{program} send {} --profile shell --text \"touch {dir}/{name}.typed\"", self.other);
@@ -211,23 +211,23 @@ impl Asked {
     }
 
     #[track_caller]
-    fn ended(&self, name: &str) -> (i32, String) {
+    fn wait_for_exit(&self, name: &str) -> (i32, String) {
         let read = |what: &str| fs::read_to_string(self.world.dir().join(format!("{name}.{what}"))).ok();
         let code = wait_for(&format!("{name} has ended"), SOON, || read("ended"));
         (code.trim().parse().expect("a code"), read("said").unwrap_or_default())
     }
 
     #[track_caller]
-    fn is_refused(&self, name: &str) {
-        let (code, said) = self.ended(name);
+    fn assert_refused(&self, name: &str) {
+        let (code, said) = self.wait_for_exit(name);
         assert!(code != 0 && said.contains("an agent may not send by itself"), "{name}: {code} {said}");
         assert!(said.contains("actions.allow_from_agents"), "{said}");
         assert!(!self.world.dir().join(format!("{name}.typed")).exists(), "{name} was typed");
     }
 
     #[track_caller]
-    fn is_allowed(&self, name: &str) {
-        let (code, said) = self.ended(name);
+    fn assert_allowed(&self, name: &str) {
+        let (code, said) = self.wait_for_exit(name);
         assert_eq!(code, 0, "{name}: {said}");
         wait_for("it was typed", SOON, || self.world.dir().join(format!("{name}.typed")).exists().then_some(()));
     }
@@ -235,64 +235,64 @@ impl Asked {
 
 #[test]
 fn an_agent_acts_on_nobody_and_a_person_does() {
-    let asked = Asked::start("");
+    let asked = CallerFixture::start("");
     let dir = asked.world.dir().display();
     // A job that was there before the agent.
-    let waits = format!("(while [ ! -e {dir}/go ]; do sleep 0.1; done; {}) &", asked.request("earlier"));
-    asked.types(&asked.pane, &waits);
-    asked.starts_agent();
-    asked.types(&asked.pane, &asked.request("child"));
-    asked.is_refused("child");
+    let waits = format!("(while [ ! -e {dir}/go ]; do sleep 0.1; done; {}) &", asked.send_command("earlier"));
+    asked.type_line(&asked.pane, &waits);
+    asked.start_agent();
+    asked.type_line(&asked.pane, &asked.send_command("child"));
+    asked.assert_refused("child");
     // One that has left its parents behind, in a session of its own.
     let script = asked.world.dir().join("left.sh");
-    fs::write(&script, asked.request("left")).expect("written");
-    asked.types(&asked.pane, &format!("setsid -f sh {}", script.display()));
-    asked.is_refused("left");
+    fs::write(&script, asked.send_command("left")).expect("written");
+    asked.type_line(&asked.pane, &format!("setsid -f sh {}", script.display()));
+    asked.assert_refused("left");
     fs::write(asked.world.dir().join("go"), "").expect("written");
-    asked.is_allowed("earlier");
-    asked.types(&asked.other, &asked.request("elsewhere"));
-    asked.is_allowed("elsewhere");
+    asked.assert_allowed("earlier");
+    asked.type_line(&asked.other, &asked.send_command("elsewhere"));
+    asked.assert_allowed("elsewhere");
     let outside = ["send", &asked.other, "--profile", "shell", "--text", &format!("touch {dir}/outside.typed")];
     assert_eq!(agtmux(&asked.world, &outside).code, Some(0));
     // It is suspended, and its shell is there again.
     asked.server.run(&["send-keys", "-t", &asked.pane, "C-z"]);
     wait_for("it is suspended", SOON, || (asked.agent()["reason_code"] == "suspended").then_some(()));
-    asked.types(&asked.pane, &asked.request("beside"));
-    asked.is_allowed("beside");
-    asked.types(&asked.pane, "kill -9 %2; kill -9 %1");
+    asked.type_line(&asked.pane, &asked.send_command("beside"));
+    asked.assert_allowed("beside");
+    asked.type_line(&asked.pane, "kill -9 %2; kill -9 %1");
 }
 
 #[test]
 fn a_task_counts_as_whoever_has_started_it() {
-    let asked = Asked::start("");
+    let asked = CallerFixture::start("");
     let task = |name: &str, detached: &str| {
         let script = asked.world.dir().join(format!("{name}.sh"));
-        fs::write(&script, asked.request(name)).expect("written");
+        fs::write(&script, asked.send_command(name)).expect("written");
         format!("agtmux task run --session pi-foo-{name} {name} -- '{detached}sh {}'", script.display())
     };
-    asked.types(&asked.other, &task("persons", ""));
-    asked.is_allowed("persons");
-    asked.types(&asked.other, &task("left-by-a-person", "setsid -f "));
-    asked.is_allowed("left-by-a-person");
-    asked.starts_agent();
-    asked.types(&asked.pane, &task("agents", ""));
-    asked.is_refused("agents");
-    asked.types(&asked.pane, &task("left", "setsid -f "));
-    asked.is_refused("left");
+    asked.type_line(&asked.other, &task("persons", ""));
+    asked.assert_allowed("persons");
+    asked.type_line(&asked.other, &task("left-by-a-person", "setsid -f "));
+    asked.assert_allowed("left-by-a-person");
+    asked.start_agent();
+    asked.type_line(&asked.pane, &task("agents", ""));
+    asked.assert_refused("agents");
+    asked.type_line(&asked.pane, &task("left", "setsid -f "));
+    asked.assert_refused("left");
     // One that another one has started, without what tells of it.
     let inner = task("inner", "env -u AGTMUX_RUN_ID -u TMUX -u TMUX_PANE ");
     let script = asked.world.dir().join("outer.sh");
     fs::write(&script, inner.replacen("agtmux", env!("CARGO_BIN_EXE_agtmux"), 1)).expect("written");
-    asked.types(&asked.pane, &format!("agtmux task run --session pi-foo-outer outer -- 'sh {}'", script.display()));
-    asked.is_refused("inner");
-    let (_, said) = asked.ended("agents");
+    asked.type_line(&asked.pane, &format!("agtmux task run --session pi-foo-outer outer -- 'sh {}'", script.display()));
+    asked.assert_refused("inner");
+    let (_, said) = asked.wait_for_exit("agents");
     assert!(said.contains("claude asked for this"), "{said}");
 }
 
 #[test]
 fn an_agent_acts_where_the_settings_say_so() {
-    let asked = Asked::start("[actions]\nallow_from_agents = true\n");
-    asked.starts_agent();
-    asked.types(&asked.pane, &asked.request("child"));
-    asked.is_allowed("child");
+    let asked = CallerFixture::start("[actions]\nallow_from_agents = true\n");
+    asked.start_agent();
+    asked.type_line(&asked.pane, &asked.send_command("child"));
+    asked.assert_allowed("child");
 }

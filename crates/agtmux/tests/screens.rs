@@ -9,26 +9,26 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use agtmux::{SOON, agtmux, configure, items, list, start, stop, world};
-use agtmux_testkit::{TmuxServer, World, process, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// One agent in one pane.
-struct Agent {
-    world: World,
-    server: TmuxServer,
+struct ScreenAgent {
+    world: TestWorld,
+    server: TestTmuxServer,
     kind: &'static str,
     pane: String,
     tty: PathBuf,
     pid: u32,
 }
 
-impl Agent {
+impl ScreenAgent {
     fn start(kind: &'static str) -> Self {
-        Self::start_as(kind, |world| world.stand_in(kind))
+        Self::start_as(kind, |world| world.fake_agent_command(kind))
     }
 
-    fn start_as(kind: &'static str, command: impl FnOnce(&World) -> String) -> Self {
+    fn start_as(kind: &'static str, command: impl FnOnce(&TestWorld) -> String) -> Self {
         let world = world();
         let server = world.tmux("default");
         let pane = server.new_session("work", &command(&world));
@@ -41,7 +41,7 @@ impl Agent {
     }
 
     /// Draws a screen, as the agent would.
-    fn draws(&self, title: &str, screen: &[u8]) {
+    fn draw(&self, title: &str, screen: &[u8]) {
         let mut tty = fs::OpenOptions::new().write(true).open(&self.tty).expect("the pane's terminal");
         let mut drawn = format!("\x1b]2;{title}\x1b\\\x1b[2J\x1b[H").into_bytes();
         drawn.extend(screen.trim_ascii_end());
@@ -49,10 +49,10 @@ impl Agent {
     }
 
     /// A screen that a real agent drew.
-    fn draws_recorded(&self, title: &str, case: &str) {
+    fn draw_recorded(&self, title: &str, case: &str) {
         let path =
             format!("{}/../agtmux-agents/evidence/screens/{}/{case}.ansi", env!("CARGO_MANIFEST_DIR"), self.kind);
-        self.draws(title, &fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
+        self.draw(title, &fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
     }
 
     fn hook(&self, event: &str, payload: &Value) {
@@ -66,35 +66,35 @@ impl Agent {
     }
 
     #[track_caller]
-    fn becomes(&self, state: &str) -> Value {
+    fn wait_for_state(&self, state: &str) -> Value {
         wait_for(&format!("{} in {state}", self.kind), SOON, || {
             let listing = list(&self.world);
             let item = items(&listing).iter().find(|item| item["agent_type"] == self.kind).cloned();
-            item.filter(|item| item["state"] == state).ok_or_else(|| self.why(&listing))
+            item.filter(|item| item["state"] == state).ok_or_else(|| self.explain(&listing))
         })
     }
 
-    fn why(&self, listing: &Value) -> String {
+    fn explain(&self, listing: &Value) -> String {
         format!("{listing}\n{}", agtmux(&self.world, &["explain", &self.pane]).text())
     }
 }
 
-const CLAUDE: &str = "✳ Claude Code";
+const CLAUDE_TITLE: &str = "✳ Claude Code";
 
 #[test]
 fn a_screen_tells_what_no_hook_does() {
-    let claude = Agent::start("claude");
-    claude.draws_recorded(CLAUDE, "claude-idle-start");
-    claude.becomes("idle");
-    claude.draws_recorded(CLAUDE, "claude-running-tool");
-    claude.becomes("running");
-    claude.draws_recorded(CLAUDE, "claude-parallel-approval");
-    let item = claude.becomes("waiting_approval");
+    let claude = ScreenAgent::start("claude");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-idle-start");
+    claude.wait_for_state("idle");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-running-tool");
+    claude.wait_for_state("running");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-parallel-approval");
+    let item = claude.wait_for_state("waiting_approval");
     assert_eq!(item["needs_action"], true);
     assert_eq!(item["dialog"]["kind"], "approval");
     let options = item["dialog"]["options"].as_array().expect("options");
     assert!(options.len() >= 2 && options[0]["n"] == 1 && options[0]["label"] == "Yes", "{item}");
-    claude.draws_recorded(CLAUDE, "claude-approval-denied-3");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-approval-denied-3");
     let item = wait_for("no question any more", SOON, || {
         let listing = list(&claude.world);
         let item = items(&listing).iter().find(|item| item["agent_type"] == "claude").cloned();
@@ -105,56 +105,56 @@ fn a_screen_tells_what_no_hook_does() {
 
 #[test]
 fn a_hook_speaks_first_and_the_screen_corrects_it() {
-    let claude = Agent::start("claude");
-    claude.draws_recorded(CLAUDE, "claude-idle-start");
-    claude.becomes("idle");
+    let claude = ScreenAgent::start("claude");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-idle-start");
+    claude.wait_for_state("idle");
     claude.hook("UserPromptSubmit", &json!({"session_id": "s", "prompt": "go"}));
-    let item = claude.becomes("running");
+    let item = claude.wait_for_state("running");
     assert!(item["agent_id"].is_string(), "{item}");
     // The user interrupts; no hook tells of it.
-    claude.draws_recorded(CLAUDE, "claude-interrupt-stream");
-    claude.becomes("idle");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-interrupt-stream");
+    claude.wait_for_state("idle");
 }
 
 #[test]
 fn a_title_tells_of_a_turn_that_the_screen_does_not_show() {
-    let codex = Agent::start("codex");
-    codex.draws_recorded("⠼ Run mock task | proj", "codex-running-stream");
-    codex.becomes("running");
-    codex.draws_recorded("[ ! ] Action Required | Run mock task | proj", "codex-ask-user");
-    let item = codex.becomes("waiting_input");
+    let codex = ScreenAgent::start("codex");
+    codex.draw_recorded("⠼ Run mock task | proj", "codex-running-stream");
+    codex.wait_for_state("running");
+    codex.draw_recorded("[ ! ] Action Required | Run mock task | proj", "codex-ask-user");
+    let item = codex.wait_for_state("waiting_input");
     assert_eq!(item["dialog"]["kind"], "input");
-    codex.draws_recorded("Run mock task | proj", "codex-interrupted");
-    codex.becomes("idle");
+    codex.draw_recorded("Run mock task | proj", "codex-interrupted");
+    codex.wait_for_state("idle");
 }
 
 /// No hook of Cursor's tells that it asks; its screens are made by hand from what is written about it.
 #[test]
 fn what_was_only_read_about_an_agent_has_less_confidence() {
-    let cursor = Agent::start_as("cursor", |world| world.stand_in("cursor-agent"));
+    let cursor = ScreenAgent::start_as("cursor", |world| world.fake_agent_command("cursor-agent"));
     let session = |more: Value| {
         let mut payload = json!({"conversation_id": "c"});
         payload.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         payload
     };
     let becomes = |state: &str| {
-        let item = cursor.becomes(state);
+        let item = cursor.wait_for_state(state);
         assert_eq!(item["confidence"], "medium", "{item}");
         item
     };
-    cursor.draws("", "  → Plan, search, build anything\n\n  Run Everything\n".as_bytes());
+    cursor.draw("", "  → Plan, search, build anything\n\n  Run Everything\n".as_bytes());
     becomes("idle");
     cursor.hook("beforeSubmitPrompt", &session(json!({"prompt": "go"})));
     assert!(becomes("running")["agent_id"].is_string());
     cursor.hook("preToolUse", &session(json!({"tool_name": "Shell"})));
     let asks = "  $ touch a\r\n\r\n  Run this command?\r\n\r\n   → Run (once) (y)\r\n     Skip (esc or n)\r\n";
-    cursor.draws("", asks.as_bytes());
+    cursor.draw("", asks.as_bytes());
     assert_eq!(becomes("waiting_approval")["dialog"]["question"], "Run this command?");
     let works = "  ⬢ Thinking\r\n\r\n  → Add a follow-up      ctrl+c to stop\r\n";
-    cursor.draws("", works.as_bytes());
+    cursor.draw("", works.as_bytes());
     becomes("running");
     cursor.hook("stop", &session(json!({"status": "completed"})));
-    cursor.draws("", "  Done.\r\n\r\n  → Add a follow-up\r\n".as_bytes());
+    cursor.draw("", "  Done.\r\n\r\n  → Add a follow-up\r\n".as_bytes());
     becomes("completed");
     cursor.hook("beforeSubmitPrompt", &session(json!({"prompt": "again"})));
     cursor.hook("stop", &session(json!({"status": "error"})));
@@ -163,7 +163,7 @@ fn what_was_only_read_about_an_agent_has_less_confidence() {
 
 #[test]
 fn a_status_file_tells_at_once() {
-    let claude = Agent::start("claude");
+    let claude = ScreenAgent::start("claude");
     let sessions = claude.world.home().join(".claude/sessions");
     fs::create_dir_all(&sessions).expect("a directory");
     let write = |status: &str, waiting_for: &str| {
@@ -171,20 +171,20 @@ fn a_status_file_tells_at_once() {
         let text = json!({"pid": claude.pid, "status": status, "waitingFor": waiting_for, "statusUpdatedAt": now});
         fs::write(sessions.join(format!("{}.json", claude.pid)), text.to_string()).expect("written");
         // The agent draws as well, which is when a directory that was not there is looked for.
-        claude.draws(CLAUDE, b"a screen that nobody understands");
+        claude.draw(CLAUDE_TITLE, b"a screen that nobody understands");
     };
     write("busy", "");
-    claude.becomes("running");
+    claude.wait_for_state("running");
     write("waiting", "permission prompt");
-    claude.becomes("waiting_approval");
+    claude.wait_for_state("waiting_approval");
     write("idle", "");
-    claude.becomes("idle");
+    claude.wait_for_state("idle");
 }
 
 /// One that was killed leaves its file behind, and its number to somebody else.
 #[test]
 fn a_status_file_of_an_earlier_process_tells_nothing() {
-    let claude = Agent::start("claude");
+    let claude = ScreenAgent::start("claude");
     let sessions = claude.world.home().join(".claude/sessions");
     fs::create_dir_all(&sessions).expect("a directory");
     let now = jiff::Timestamp::now().as_millisecond();
@@ -192,14 +192,14 @@ fn a_status_file_of_an_earlier_process_tells_nothing() {
         let text = json!({"pid": claude.pid, "status": status, "waitingFor": "permission prompt",
                           "procStart": start.map(|start| start.to_string()), "statusUpdatedAt": at});
         fs::write(sessions.join(format!("{}.json", claude.pid)), text.to_string()).expect("written");
-        claude.draws(CLAUDE, b"a screen that nobody understands");
+        claude.draw(CLAUDE_TITLE, b"a screen that nobody understands");
     };
     // After each look at the screen the file is read.
     let looked_at = || {
-        claude.draws_recorded(CLAUDE, "claude-running-tool");
-        claude.becomes("running");
-        claude.draws_recorded(CLAUDE, "claude-idle-start");
-        claude.becomes("idle");
+        claude.draw_recorded(CLAUDE_TITLE, "claude-running-tool");
+        claude.wait_for_state("running");
+        claude.draw_recorded(CLAUDE_TITLE, "claude-idle-start");
+        claude.wait_for_state("idle");
     };
     write("waiting", None, now - 3_600_000);
     looked_at();
@@ -207,25 +207,25 @@ fn a_status_file_of_an_earlier_process_tells_nothing() {
     looked_at();
     let own = agtmux_tmux::platform::process_table(false).start_time(claude.pid).expect("it lives");
     write("busy", Some(own), jiff::Timestamp::now().as_millisecond());
-    claude.becomes("running");
+    claude.wait_for_state("running");
     let history = agtmux(&claude.world, &["history", &claude.pane]).text();
     assert!(!history.contains("waiting_approval"), "{history}");
 }
 
 /// A codex that has its log open.
-struct Logged {
-    codex: Agent,
+struct CodexWithLog {
+    codex: ScreenAgent,
     log: PathBuf,
 }
 
-impl Logged {
+impl CodexWithLog {
     fn start(before: &str) -> Self {
         let mut log = PathBuf::new();
-        let codex = Agent::start_as("codex", |world| {
+        let codex = ScreenAgent::start_as("codex", |world| {
             log = world.home().join(".codex/sessions/2026/01/02/rollout-2026-01-02-s.jsonl");
             fs::create_dir_all(log.parent().expect("a directory")).expect("the world is writable");
             fs::write(&log, before).expect("written");
-            let shell = world.shell_named("codex");
+            let shell = world.shell_copy("codex");
             format!("exec {} -c 'exec 9>>{}; while read -r line; do :; done'", shell.display(), log.display())
         });
         Self { codex, log }
@@ -236,11 +236,11 @@ impl Logged {
         format!("{}\n", json!({"timestamp": at.to_string(), "type": "event_msg", "payload": payload}))
     }
 
-    fn says(&self, kind: &str, error: bool) {
+    fn append_record(&self, kind: &str, error: bool) {
         let mut file = fs::OpenOptions::new().append(true).open(&self.log).expect("it is there");
         file.write_all(Self::record(jiff::Timestamp::now(), kind, error).as_bytes()).expect("written");
         // The agent draws as well, which is when a log that was not there is looked for.
-        self.codex.draws("proj", b"a screen that nobody understands");
+        self.codex.draw("proj", b"a screen that nobody understands");
     }
 }
 
@@ -248,13 +248,13 @@ impl Logged {
 fn a_log_that_the_agent_has_open_tells_of_its_turns() {
     // Of one that was killed in the middle of a turn, and is gone on with now.
     let before = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(1);
-    let logged = Logged::start(&Logged::record(before, "task_started", false));
+    let logged = CodexWithLog::start(&CodexWithLog::record(before, "task_started", false));
     let codex = &logged.codex;
-    logged.says("session_meta", false);
+    logged.append_record("session_meta", false);
     let item = wait_for("the session's name", SOON, || {
         let listing = list(&codex.world);
         let item = items(&listing).iter().find(|item| item["agent_id"].is_string()).cloned();
-        item.ok_or_else(|| codex.why(&listing))
+        item.ok_or_else(|| codex.explain(&listing))
     });
     assert_eq!(item["state"], "unknown", "{item}");
     for (kind, error, state) in [
@@ -265,26 +265,26 @@ fn a_log_that_the_agent_has_open_tells_of_its_turns() {
         ("task_started", false, "running"),
         ("turn_aborted", false, "idle"),
     ] {
-        logged.says(kind, error);
-        codex.becomes(state);
+        logged.append_record(kind, error);
+        codex.wait_for_state(state);
     }
 }
 
 #[test]
 fn a_log_that_is_read_again_tells_nothing_new() {
-    let logged = Logged::start("");
+    let logged = CodexWithLog::start("");
     let world = &logged.codex.world;
     stop(world);
     configure(world, "[state]\ncompleted_to_idle = '100ms'\n");
     start(world);
-    logged.says("task_started", false);
-    logged.codex.becomes("running");
-    logged.says("task_complete", false);
-    logged.codex.becomes("idle");
+    logged.append_record("task_started", false);
+    logged.codex.wait_for_state("running");
+    logged.append_record("task_complete", false);
+    logged.codex.wait_for_state("idle");
     stop(world);
     start(world);
-    logged.says("task_started", false);
-    logged.codex.becomes("running");
+    logged.append_record("task_started", false);
+    logged.codex.wait_for_state("running");
     let history = agtmux(world, &["history", &logged.codex.pane, "--json"]).json();
     let ends = items(&history).iter().filter(|item| item["state"] == "completed").count();
     assert_eq!(ends, 1, "{history}");
@@ -292,15 +292,15 @@ fn a_log_that_is_read_again_tells_nothing_new() {
 
 #[test]
 fn scrolling_back_changes_nothing() {
-    let claude = Agent::start("claude");
-    claude.draws_recorded(CLAUDE, "claude-parallel-approval");
-    let before = claude.becomes("waiting_approval");
+    let claude = ScreenAgent::start("claude");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-parallel-approval");
+    let before = claude.wait_for_state("waiting_approval");
     claude.server.run(&["copy-mode", "-t", &claude.pane]);
     claude.server.run(&["send-keys", "-t", &claude.pane, "-X", "history-top"]);
     // Something that the agent says makes its screen worth a look.
     claude.hook("Notification", &json!({"notification_type": "permission_prompt"}));
     claude.hook("SubagentStop", &json!({"agent_type": ""}));
-    let after = claude.becomes("waiting_approval");
+    let after = claude.wait_for_state("waiting_approval");
     assert_eq!((&before["dialog"], &before["since"]), (&after["dialog"], &after["since"]));
 }
 
@@ -308,11 +308,11 @@ fn scrolling_back_changes_nothing() {
 fn an_agent_that_is_killed_is_gone_whatever_its_screen_shows() {
     let world = world();
     let server = world.tmux("default");
-    let shell = world.shell_named("sh");
+    let shell = world.shell_copy("sh");
     let pane = server.new_session("work", &shell.to_string_lossy());
     start(&world);
     // Not in the shell's place: the pane must outlive the agent.
-    let command = world.stand_in("claude");
+    let command = world.fake_agent_command("claude");
     server.run(&["send-keys", "-t", &pane, command.trim_start_matches("exec "), "Enter"]);
     let found = |listing: &Value| items(listing).iter().any(|item| item["agent_type"] == "claude");
     wait_for("the agent", SOON, || Some(list(&world)).filter(found).ok_or(()));
@@ -327,22 +327,22 @@ fn an_agent_that_is_killed_is_gone_whatever_its_screen_shows() {
 
 #[test]
 fn an_adapter_that_is_switched_off_says_nothing() {
-    let claude = Agent::start("claude");
-    claude.draws_recorded(CLAUDE, "claude-idle-start");
-    claude.becomes("idle");
+    let claude = ScreenAgent::start("claude");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-idle-start");
+    claude.wait_for_state("idle");
     let listed = agtmux(&claude.world, &["adapters", "--json"]).json();
     let item = |listed: &Value| {
         listed["items"].as_array().expect("items").iter().find(|item| item["name"] == "claude").cloned().expect("known")
     };
     assert_eq!((item(&listed)["health"].as_str(), item(&listed)["agents"].as_u64()), (Some("ok"), Some(1)));
     assert_eq!(agtmux(&claude.world, &["adapters", "disable", "claude"]).code, Some(0));
-    let off = claude.becomes("unknown");
+    let off = claude.wait_for_state("unknown");
     assert_eq!(off["reason_code"], "no_adapter");
-    claude.draws_recorded(CLAUDE, "claude-running-tool");
+    claude.draw_recorded(CLAUDE_TITLE, "claude-running-tool");
     let listed = agtmux(&claude.world, &["adapters", "--json"]).json();
     assert_eq!(item(&listed)["health"], "disabled");
     assert_eq!(agtmux(&claude.world, &["adapters", "enable", "claude"]).code, Some(0));
-    claude.becomes("running");
+    claude.wait_for_state("running");
     let unknown = agtmux(&claude.world, &["adapters", "disable", "nobody"]);
     assert_eq!(unknown.code, Some(5));
     assert!(unknown.stderr.contains("there is no adapter 'nobody'"), "{}", unknown.stderr);

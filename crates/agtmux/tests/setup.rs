@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agtmux::{SOON, run, script, world};
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::Value;
 use settings::{
     CLAUDE, CODEX_CONFIG, CODEX_HOOKS, COPILOT, CURSOR, GEMINI, QWEN, backups, done, file, put, read, setup,
 };
 
 /// Settings as people have them.
-const ODD: [&str; 9] = [
+const SETTINGS_VARIANTS: [&str; 9] = [
     "{}",
     "",
     "{\n}\n",
@@ -32,7 +32,7 @@ const ODD: [&str; 9] = [
 
 #[test]
 fn install_and_uninstall_give_back_the_same_bytes() {
-    for text in ODD {
+    for text in SETTINGS_VARIANTS {
         let world = world();
         let files = [CLAUDE, GEMINI, CODEX_HOOKS, CURSOR, QWEN].map(|name| put(&world, name, text));
         let config = put(&world, CODEX_CONFIG, "# mine\r\nmodel = 'x' # y\r\n\r\n[features]\r\na = true");
@@ -317,7 +317,7 @@ fn only_what_is_here_is_connected() {
 }
 
 /// The files that are all ours, with the directories that make their agents known.
-fn own_files(world: &World) -> [PathBuf; 2] {
+fn own_files(world: &TestWorld) -> [PathBuf; 2] {
     let opencode = world.dir().join("config/opencode");
     let pi = file(world, ".pi/agent");
     for dir in [&opencode, &pi] {

@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use agtmux::{Done, SOON, run, world};
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::Value;
 use settings::{CLAUDE, CODEX_CONFIG, GEMINI, backups, done, file, put, read};
 
 const AGENTS: [&str; 8] = ["claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
 /// What the record says, file by file.
-fn recorded(world: &World) -> Vec<String> {
+fn recorded_files(world: &TestWorld) -> Vec<String> {
     let record: Value = serde_json::from_str(&read(&world.state_dir().join("setup.json"))).expect("JSON");
     record["files"].as_object().expect("files").keys().cloned().collect()
 }
@@ -31,7 +31,7 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Starts all of these at once, one per agent.
-fn all_at_once(world: &World, agents: &[&str], args: &[&str]) -> Vec<Done> {
+fn run_concurrently(world: &TestWorld, agents: &[&str], args: &[&str]) -> Vec<Done> {
     let command = |agent: &&str| {
         let mut command = world.agtmux();
         command.args(["setup", "--yes", "--agent", agent]).args(args);
@@ -49,11 +49,11 @@ fn setups_at_the_same_time_know_of_each_other() {
     for _ in 0..3 {
         let world = world();
         // Each agent twice: the second finds the work done, or still to do.
-        for done in all_at_once(&world, &[AGENTS, AGENTS].concat(), &[]) {
+        for done in run_concurrently(&world, &[AGENTS, AGENTS].concat(), &[]) {
             assert_eq!(done.code, Some(0), "{}", done.stderr);
         }
-        assert_eq!(recorded(&world).len(), 9, "{:?}", recorded(&world));
-        for done in all_at_once(&world, &AGENTS, &["--uninstall"]) {
+        assert_eq!(recorded_files(&world).len(), 9, "{:?}", recorded_files(&world));
+        for done in run_concurrently(&world, &AGENTS, &["--uninstall"]) {
             assert_eq!(done.code, Some(0), "{}", done.stderr);
         }
         assert_eq!(files_below(&world.home()), Vec::<PathBuf>::new(), "as it was");
@@ -62,12 +62,12 @@ fn setups_at_the_same_time_know_of_each_other() {
 }
 
 /// A setup on a terminal that has shown its changes and waits for an answer.
-struct Asked {
+struct InteractiveSetup {
     child: Child,
 }
 
-impl Asked {
-    fn start(world: &World, args: &str) -> Self {
+impl InteractiveSetup {
+    fn start(world: &TestWorld, args: &str) -> Self {
         // script(1) gives it a terminal to ask on.
         let mut command: Command = world.command("script");
         command.args(["-qec", &format!("{} setup {args}", env!("CARGO_BIN_EXE_agtmux")), "/dev/null"]);
@@ -88,7 +88,7 @@ impl Asked {
         Self { child }
     }
 
-    fn agree(mut self) -> Option<i32> {
+    fn answer_yes(mut self) -> Option<i32> {
         self.child.stdin.take().expect("piped").write_all(b"y\n").expect("it reads");
         wait_for("its end", SOON, || self.child.try_wait().expect("it is ours")).code()
     }
@@ -98,12 +98,12 @@ impl Asked {
 fn what_others_did_while_one_was_asked_is_kept() {
     let world = world();
     let claude = put(&world, CLAUDE, "{}");
-    let asked = Asked::start(&world, "--agent claude");
+    let asked = InteractiveSetup::start(&world, "--agent claude");
     let gemini = done(&world, &["--agent", "gemini", "--yes"]);
     assert!(gemini.text().contains("wrote "), "{}", gemini.text());
-    assert_eq!(asked.agree(), Some(0));
+    assert_eq!(asked.answer_yes(), Some(0));
     assert!(read(&claude).contains("hook claude Stop"));
-    assert_eq!(recorded(&world).len(), 2, "{:?}", recorded(&world));
+    assert_eq!(recorded_files(&world).len(), 2, "{:?}", recorded_files(&world));
     done(&world, &["--uninstall", "--yes"]);
     assert!(!file(&world, GEMINI).exists() && read(&claude) == "{}");
 }
@@ -112,15 +112,15 @@ fn what_others_did_while_one_was_asked_is_kept() {
 fn what_was_not_shown_is_not_done() {
     let world = world();
     let claude = put(&world, CLAUDE, "{}");
-    let asked = Asked::start(&world, "--agent claude");
+    let asked = InteractiveSetup::start(&world, "--agent claude");
     fs::write(&claude, "{\"model\": \"opus\"}").expect("written");
-    assert_eq!(asked.agree(), Some(1));
+    assert_eq!(asked.answer_yes(), Some(1));
     assert_eq!(read(&claude), "{\"model\": \"opus\"}");
     assert!(backups(&claude).is_empty() && !world.state_dir().join("setup.json").exists());
     // Somebody else did just the same.
-    let asked = Asked::start(&world, "--agent claude");
+    let asked = InteractiveSetup::start(&world, "--agent claude");
     done(&world, &["--agent", "claude", "--yes"]);
-    assert_eq!(asked.agree(), Some(0));
+    assert_eq!(asked.answer_yes(), Some(0));
     assert_eq!(backups(&claude).len(), 1, "only one of them wrote");
 }
 
@@ -195,7 +195,7 @@ fn directories_are_removed_although_a_setup_was_killed_between_them_and_their_fi
 }
 
 /// The program under another path.
-fn link_to_agtmux(world: &World, path: &Path) {
+fn link_to_agtmux(world: &TestWorld, path: &Path) {
     fs::create_dir_all(path.parent().expect("a directory")).expect("made");
     // On another file system there is no such link. Not copied by this process: another thread's new process could
     // still hold the copy open for writing, and then it cannot be executed.

@@ -9,12 +9,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use agtmux::{run, world};
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 use settings::{CLAUDE, CODEX_CONFIG, COPILOT, GEMINI, backups, done, file, put, read, setup};
 
-const HERE: &str = env!("CARGO_BIN_EXE_agtmux");
+const AGTMUX_PATH: &str = env!("CARGO_BIN_EXE_agtmux");
 
-fn edit(world: &World, name: &str, from: &str, to: &str) -> String {
+fn edit(world: &TestWorld, name: &str, from: &str, to: &str) -> String {
     let path = file(world, name);
     let before = read(&path);
     assert!(before.contains(from), "{from} in {before}");
@@ -62,7 +62,7 @@ fn a_file_that_is_not_just_as_it_was_written_is_copied_before_it_goes() {
     done(&world, &["--agent", "claude", "--agent", "gemini", "--yes"]);
     let edited = edit(&world, CLAUDE, "\"timeout\": 5", "\"timeout\": 50");
     // As another agtmux has written it.
-    let gemini = read(&file(&world, GEMINI)).replace(HERE, "/old/place/agtmux");
+    let gemini = read(&file(&world, GEMINI)).replace(AGTMUX_PATH, "/old/place/agtmux");
     fs::write(file(&world, GEMINI), gemini).expect("written");
     done(&world, &["--uninstall", "--yes"]);
     assert!(!file(&world, CLAUDE).exists());
@@ -78,7 +78,7 @@ fn a_hook_that_was_commented_out_survives_a_move_of_agtmux() {
     done(&world, &["--yes"]);
     let mine = "    // \"BeforeTool\": [{ \"hooks\": [{ \"type\": \"command\", \"command\": \"my-linter\" }] }],\n";
     edit(&world, GEMINI, "\"hooks\": {\n", &format!("\"hooks\": {{\n{mine}"));
-    fs::write(&gemini, read(&gemini).replace(HERE, "/old/place/agtmux")).expect("written");
+    fs::write(&gemini, read(&gemini).replace(AGTMUX_PATH, "/old/place/agtmux")).expect("written");
     done(&world, &["--yes"]);
     assert!(read(&gemini).contains(mine) && !read(&gemini).contains("/old/place"), "{}", read(&gemini));
     done(&world, &["--uninstall", "--yes"]);
@@ -92,7 +92,10 @@ fn calls_that_people_wrote_themselves_stay() {
     let claude = put(&world, CLAUDE, text);
     let config = put(&world, CODEX_CONFIG, "notify = [\"agtmux\", \"hook\", \"codex\", \"notify\"]\n");
     done(&world, &["--yes"]);
-    assert!(read(&claude).contains("\"async\":true") && read(&claude).contains(&format!("'{HERE}' hook claude Stop")));
+    assert!(
+        read(&claude).contains("\"async\":true")
+            && read(&claude).contains(&format!("'{AGTMUX_PATH}' hook claude Stop"))
+    );
     done(&world, &["--uninstall", "--yes"]);
     assert_eq!(read(&claude), text);
     assert_eq!(read(&config), "notify = [\"agtmux\", \"hook\", \"codex\", \"notify\"]\n");

@@ -11,30 +11,30 @@ use std::time::{Duration, Instant};
 
 use actions_stage::{Agent, Stage, assert_done, assert_refused};
 use agtmux::{SOON, items, list};
-use agtmux_testkit::{Host, HostOptions, Hosts, no_hosts_because, process, wait_for, wait_until};
+use agtmux_testkit::{TestHost, TestHostOptions, TestHosts, hosts_unavailable_reason, process, wait_for, wait_until};
 use http::Answer;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// What is promised: this long after a host fell silent it is not called `ok` any more.
-const PROMISED: Duration = Duration::from_secs(10);
+const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
 
 /// A hub and the hosts that it knows. The hub ends first.
-struct Net {
+struct AgentlessHosts {
     stage: Stage,
-    hosts: Hosts,
+    hosts: TestHosts,
 }
 
-impl Net {
+impl AgentlessHosts {
     /// None where there can be no hosts.
     fn new() -> Option<Self> {
-        if let Some(why) = no_hosts_because() {
+        if let Some(why) = hosts_unavailable_reason() {
             eprintln!("skipped: {why}");
             return None;
         }
         let mut hosts = None;
         let stage = Stage::with(|world| {
-            hosts = Some(Hosts::of(world));
+            hosts = Some(TestHosts::for_hub(world));
             String::new()
         });
         Some(Self { stage, hosts: hosts.expect("made with the world") })
@@ -51,26 +51,26 @@ impl Net {
 
     /// A host that is watched under its alias.
     #[track_caller]
-    fn host(&self, alias: &str) -> Host {
-        let host = self.hosts.bare(alias);
-        self.watch(&host);
+    fn host(&self, alias: &str) -> TestHost {
+        let host = self.hosts.agentless(alias);
+        self.add_target(&host);
         host
     }
 
     #[track_caller]
-    fn watch(&self, host: &Host) -> Value {
+    fn add_target(&self, host: &TestHost) -> Value {
         let added = assert_done(&self.post("/v1/targets", &json!({"name": host.alias(), "ssh_target": host.alias()})));
         assert_eq!((&added["evidence"], &added["fault"]), (&json!("screen"), &Value::Null), "{added}");
-        self.healthy(host.alias())
+        self.wait_for_healthy(host.alias())
     }
 
     #[track_caller]
-    fn healthy(&self, name: &str) -> Value {
-        self.target_becomes(name, "ok")
+    fn wait_for_healthy(&self, name: &str) -> Value {
+        self.wait_for_health(name, "ok")
     }
 
     #[track_caller]
-    fn target_becomes(&self, name: &str, health: &str) -> Value {
+    fn wait_for_health(&self, name: &str, health: &str) -> Value {
         wait_for(&format!("{name} to be {health}"), SOON, || {
             let targets = self.stage.get("/v1/targets");
             let found = items(&targets).iter().find(|item| item["name"] == name && item["health"] == health).cloned();
@@ -85,9 +85,9 @@ impl Net {
 
 #[test]
 fn a_host_with_only_tmux_and_a_shell_is_seen_by_its_screens() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let host = net.host("vm1");
-    let target = net.healthy("vm1");
+    let target = net.wait_for_healthy("vm1");
     let hint = target["hint"].as_str().expect("how to see more");
     assert!(hint.contains("install agtmux") && hint.contains("agtmux target connect vm1"), "{target}");
     let agent = net.stage.agent_at("vm1", &host.tmux("default"), "work");
@@ -109,7 +109,7 @@ fn a_host_with_only_tmux_and_a_shell_is_seen_by_its_screens() {
 /// Panes, sessions and servers of two hosts and of this one have the same names and numbers, and nothing in common.
 #[test]
 fn what_is_done_on_one_host_is_done_on_that_one_only() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let (one, two) = (net.host("vm1"), net.host("vm2"));
     let here = net.stage.agent("work");
     let first = net.stage.agent_at("vm1", &one.tmux("default"), "work");
@@ -146,23 +146,23 @@ fn what_is_done_on_one_host_is_done_on_that_one_only() {
     wait_for("its end", SOON, || net.stage.item(&first).map_or(Ok(()), |item| Err(item.to_string())));
     net.stage.becomes(&here, "idle");
     assert!(net.stage.item(&second).is_some_and(|item| item["agent_type"] == "claude"));
-    assert!(!made(&net, &[&one, &two]), "something was run");
+    assert!(!was_command_executed(&net, &[&one, &two]), "something was run");
 }
 
 /// Whether a tmux is being asked this there.
-fn asks(host: &Host, word: &[u8]) -> bool {
+fn runs_tmux_command(host: &TestHost, word: &[u8]) -> bool {
     let words = host.world().processes().into_iter().map(process::argv);
     words.into_iter().any(|argv| argv.iter().any(|argument| argument == word))
 }
 
-fn made(net: &Net, hosts: &[&Host]) -> bool {
+fn was_command_executed(net: &AgentlessHosts, hosts: &[&TestHost]) -> bool {
     let homes = hosts.iter().map(|host| host.world().home()).chain([net.stage.world.home()]);
     homes.into_iter().any(|home| home.join("x").exists())
 }
 
 #[test]
 fn a_server_that_begins_anew_is_another_one() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let host = net.host("vm1");
     let server = host.tmux("default");
     let before = net.stage.agent_at("vm1", &server, "work");
@@ -186,12 +186,12 @@ fn a_server_that_begins_anew_is_another_one() {
     net.stage.show(&quick, "running", "running");
     process::signal(pid, Signal::CONT);
     net.stage.becomes(&after, "idle");
-    net.healthy("vm1");
+    net.wait_for_healthy("vm1");
 }
 
 #[test]
 fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let (one, two) = (net.host("vm1"), net.host("vm2"));
     let lost = net.stage.agent_at("vm1", &one.tmux("default"), "work");
     let well = net.stage.agent_at("vm2", &two.tmux("default"), "work");
@@ -201,17 +201,17 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
     process::signal(pid, Signal::STOP);
     let shown = std::thread::scope(|scope| {
         let look = scope.spawn(|| net.stage.post("view-output", &json!({"ref": lost.runtime})));
-        wait_until("the question to be there", SOON, || asks(&one, b"capture-pane"));
-        one.kill();
+        wait_until("the question to be there", SOON, || runs_tmux_command(&one, b"capture-pane"));
+        one.kill_sshd();
         process::signal(pid, Signal::CONT);
-        one.up();
+        one.start_sshd();
         look.join().expect("it is answered")
     });
     assert!(assert_done(&shown)["lines"].to_string().contains("for shortcuts"), "{}", shown.json());
-    net.healthy("vm1");
+    net.wait_for_healthy("vm1");
     net.stage.becomes(&lost, "idle");
-    one.kill();
-    net.target_becomes("vm1", "down");
+    one.kill_sshd();
+    net.wait_for_health("vm1", "down");
     let item = net.stage.becomes(&lost, "unknown");
     assert_eq!((&item["reason_code"], &item["confidence"]), (&json!("target_unreachable"), &json!("low")), "{item}");
     let listing = list(&net.stage.world);
@@ -219,8 +219,8 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
     let refused = net.stage.send(&lost.runtime, "nobody hears this");
     assert_eq!(refused.json()["hint"].as_str().map(str::is_empty), Some(false), "{}", refused.json());
     net.stage.show(&well, "running", "running");
-    one.up();
-    net.healthy("vm1");
+    one.start_sshd();
+    net.wait_for_healthy("vm1");
     let item = net.stage.becomes(&lost, "idle");
     assert_eq!(format!("runtime:{}", item["runtime_id"].as_str().expect("an agent has one")), lost.runtime);
     assert_eq!(net.panes().len(), 2, "no twins");
@@ -228,11 +228,11 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
     // One that keeps its connections and does not answer is noticed as well.
     let silent = Instant::now();
     one.freeze();
-    net.target_becomes("vm1", "degraded");
-    assert!(silent.elapsed() < PROMISED, "it was known after {:?}", silent.elapsed());
+    net.wait_for_health("vm1", "degraded");
+    assert!(silent.elapsed() < MAX_OUTAGE_DELAY, "it was known after {:?}", silent.elapsed());
     net.stage.show(&well, "dialog", "waiting_approval");
     one.thaw();
-    net.healthy("vm1");
+    net.wait_for_healthy("vm1");
     net.stage.becomes(&lost, "idle");
     assert_eq!(net.panes().len(), 2, "no twins");
 }
@@ -240,7 +240,7 @@ fn a_host_that_is_lost_keeps_its_panes_and_comes_back_without_twins() {
 /// The line is fine and sshd answers; only the shell that is asked does not.
 #[test]
 fn a_shell_that_hangs_is_noticed_and_replaced() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let host = net.host("vm1");
     let agent = net.stage.agent_at("vm1", &host.tmux("default"), "work");
     let is_asked = |pid: &u32| process::argv(*pid) == [b"sh".to_vec()];
@@ -250,10 +250,10 @@ fn a_shell_that_hangs_is_noticed_and_replaced() {
     // No answer is no word about the agent.
     let health = net.stage.get(&format!("/v1/actions/health?ref={}", agent.runtime));
     assert_eq!(health["code"], "E_TARGET_UNREACHABLE", "{health}");
-    net.target_becomes("vm1", "degraded");
-    assert!(silent.elapsed() < PROMISED, "it was known after {:?}", silent.elapsed());
+    net.wait_for_health("vm1", "degraded");
+    assert!(silent.elapsed() < MAX_OUTAGE_DELAY, "it was known after {:?}", silent.elapsed());
     // Another one is asked as soon as that is known.
-    net.healthy("vm1");
+    net.wait_for_healthy("vm1");
     net.stage.becomes(&agent, "idle");
     net.stage.show(&agent, "running", "running");
     process::signal(shell, Signal::CONT);
@@ -267,7 +267,7 @@ fn a_shell_that_hangs_is_noticed_and_replaced() {
 
 #[test]
 fn names_that_could_be_anything_else_are_refused_and_sessions_of_any_name_are_not() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let hostile = ["-oProxyCommand=touch x", "a$(touch x)", "`touch x`", "a;b", "a\nb", "it's", "ünïcode", "a b", ""];
     for name in hostile {
         for body in [json!({"name": name}), json!({"name": "vm9", "ssh_target": name})] {
@@ -277,15 +277,15 @@ fn names_that_could_be_anything_else_are_refused_and_sessions_of_any_name_are_no
     assert_eq!(items(&net.stage.get("/v1/targets")).len(), 1, "only this machine");
     for shell in ["/bin/bash", "/usr/bin/fish"] {
         let alias = shell.rsplit('/').next().expect("a name");
-        let host = net.hosts.start(alias, HostOptions { shell: Some(shell.into()), ..HostOptions::default() });
-        net.watch(&host);
+        let host = net.hosts.start(alias, TestHostOptions { shell: Some(shell.into()), ..TestHostOptions::default() });
+        net.add_target(&host);
         let session = format!("{alias} $(touch x) `touch x`; it's \"ü\"");
         let agent = net.stage.agent_at(alias, &host.tmux("default"), &session);
         let item = net.stage.item(&agent).expect("it is listed");
         assert_eq!(item["identity"]["session_name"], session.as_str());
         assert_done(&net.stage.send(&agent.runtime, &session));
         assert_eq!(agent.submitted(), [session]);
-        assert!(!made(&net, &[&host]), "something was run");
+        assert!(!was_command_executed(&net, &[&host]), "something was run");
         wait_until("its panes to be gone", SOON, || {
             let removed =
                 http::send(&net.stage.socket(), &http::request("DELETE", &format!("/v1/targets/{alias}"), ""));
@@ -297,10 +297,10 @@ fn names_that_could_be_anything_else_are_refused_and_sessions_of_any_name_are_no
 /// A real `ssh -t`, through a login shell that quotes unlike the others.
 #[test]
 fn attach_leads_to_the_pane_that_is_meant_and_to_no_other() {
-    let Some(net) = Net::new() else { return };
+    let Some(net) = AgentlessHosts::new() else { return };
     let shell = ["/usr/bin/fish", "/bin/bash"].into_iter().find(|path| std::path::Path::new(path).exists());
-    let host = net.hosts.start("vm1", HostOptions { shell: shell.map(Into::into), ..HostOptions::default() });
-    net.watch(&host);
+    let host = net.hosts.start("vm1", TestHostOptions { shell: shell.map(Into::into), ..TestHostOptions::default() });
+    net.add_target(&host);
     let (server, terminal) = (host.tmux("default"), net.stage.world.tmux("terminal"));
     server.new_session("work", "cat");
     let agent = net.stage.agent_at("vm1", &server, "work's $(touch x)");
@@ -327,14 +327,14 @@ fn attach_leads_to_the_pane_that_is_meant_and_to_no_other() {
         if shown.contains("another program was started") && shown.contains("code=") { Ok(()) } else { Err(shown) }
     });
     assert_eq!(looked_at(), "", "nobody was brought anywhere");
-    assert!(!made(&net, &[&host]), "something was run");
+    assert!(!was_command_executed(&net, &[&host]), "something was run");
 }
 
 /// Servers that the agtmux of a host told of, before it was taken away: one has ended, the other listens where nobody looks.
 #[test]
 fn what_another_way_told_of_is_gone_only_when_its_process_is() {
-    let Some(net) = Net::new() else { return };
-    let host = net.hosts.bare("vm1");
+    let Some(net) = AgentlessHosts::new() else { return };
+    let host = net.hosts.agentless("vm1");
     let astray = net.stage.world.tmux("astray");
     astray.new_session("work", "cat");
     let pid: u32 = astray.run(&["display-message", "-p", "#{pid}"]).parse().expect("a pid");
@@ -346,7 +346,7 @@ fn what_another_way_told_of_is_gone_only_when_its_process_is() {
         json!({"type": "hello", "collect": 1, "version": "9", "now": "2026-01-01T00:00:00Z", "tmux_versions": []});
     let batch = json!({"type": "batch", "full": true, "evidence": [outage("astray", pid), outage("ended", 4_194_303)]});
     let script = format!("#!/bin/sh\nprintf '%s\\n' '{hello}' '{batch}'\nread -r line\n");
-    host.world().install("agtmux", &script);
+    host.world().install_script("agtmux", &script);
     let added = assert_done(&net.post("/v1/targets", &json!({"name": "vm1", "ssh_target": "vm1"})));
     let errors = || -> Vec<(String, String)> {
         let listing = list(&net.stage.world);
@@ -360,7 +360,7 @@ fn what_another_way_told_of_is_gone_only_when_its_process_is() {
         let errors = errors();
         if errors.len() == 2 { Ok(()) } else { Err(format!("{errors:?} {added}")) }
     });
-    host.world().install("agtmux", "#!/bin/sh\nexit 127\n");
+    host.world().install_script("agtmux", "#!/bin/sh\nexit 127\n");
     net.post("/v1/targets/vm1/connect", &json!({}));
     wait_for("only the one that lives", SOON, || match &errors()[..] {
         [(server, message)] if server == "astray" && message.contains("its process lives") => Ok(()),

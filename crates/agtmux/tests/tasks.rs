@@ -247,7 +247,7 @@ fn an_agent_may_start_tasks_and_read_but_not_type_or_end() {
     };
     let body: String = tries.iter().map(line).collect();
     let tool = script(&world, "tool", &format!("{body}echo end >>{}", out.display()));
-    let agent = world.shell_named("claude");
+    let agent = world.shell_copy("claude");
     let line = format!(
         "AGTMUX_SESSION={SESSION} exec {} -c '{}; while read -r line; do :; done'",
         agent.display(),

@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use agtmux::{SOON, run, soak, world};
-use agtmux_testkit::{World, process, wait_for, wait_until};
+use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tasks::{command, events, launch, task, told, wait_for_event};
 
-const AT_A_TIME: usize = 20;
+const WORKERS: usize = 20;
 const SIGNALS: [&str; 5] = ["KILL", "TERM", "HUP", "INT", "SEGV"];
 
 /// What the task of this number does, of so many, and how it ends: a code, or the name of a signal.
-fn plan(n: usize, count: usize) -> (String, Value) {
+fn task_plan(n: usize, count: usize) -> (String, Value) {
     let pause = format!("sleep 0.0{:02}", n * 7 % 51);
     let pause = if n.is_multiple_of(3) { "true".to_owned() } else { pause };
     if n % 20 == 7 {
@@ -30,8 +30,8 @@ fn plan(n: usize, count: usize) -> (String, Value) {
     (format!("{pause}; exit {code}"), json!(code))
 }
 
-fn one(world: &World, worker: usize, n: usize, count: usize) -> (Value, Value) {
-    let (shell, end) = plan(n, count);
+fn run_task(world: &TestWorld, worker: usize, n: usize, count: usize) -> (Value, Value) {
+    let (shell, end) = task_plan(n, count);
     let name = format!("slot{worker}");
     let done = run(&mut command(world, &["run", "--json", "--wait", "60s", &name, "--", &shell]));
     let told: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{shell}: {done:?}"));
@@ -46,10 +46,10 @@ fn each_of_many_short_tasks_is_told_to_start_and_to_end_as_it_did() {
     task(&world, &["list"]);
     let runs: Vec<(Value, Value)> = thread::scope(|scope| {
         let world = &world;
-        let workers = (0..AT_A_TIME).map(|worker| {
+        let workers = (0..WORKERS).map(|worker| {
             scope.spawn(move || {
-                let mine = (worker..count).step_by(AT_A_TIME);
-                mine.map(|n| one(world, worker, n, count)).collect::<Vec<_>>()
+                let mine = (worker..count).step_by(WORKERS);
+                mine.map(|n| run_task(world, worker, n, count)).collect::<Vec<_>>()
             })
         });
         let workers: Vec<_> = workers.collect();

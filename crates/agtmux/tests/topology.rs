@@ -21,17 +21,17 @@ mod station;
 #[path = "support/topology_stream.rs"]
 mod stream;
 
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 
-fn world() -> World {
-    World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))
+fn world() -> TestWorld {
+    TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))
 }
 
 #[test]
 fn random_operations_on_two_servers_are_followed() {
     let world = world();
     let operations = if std::env::var_os("AGTMUX_SOAK").is_some() { 2000 } else { 120 };
-    let mut model = model::Model::begin(&world);
+    let mut model = model::TopologyModel::start(&world);
     while model.operations() < operations {
         model.step();
     }

@@ -7,20 +7,20 @@ use std::fs;
 use std::path::PathBuf;
 
 use agtmux::{Done, SOON, agtmux, items, list, script, start, world};
-use agtmux_testkit::{TmuxServer, World, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use serde_json::{Value, json};
 
 const MANIFEST: &str = include_str!("otto/otto.toml");
 const SCRIPT: &str = include_str!("otto/otto");
 
 /// A program in one pane that draws what it is told.
-struct Agent {
-    server: TmuxServer,
+struct ManifestAgent {
+    server: TestTmuxServer,
     pane: String,
-    world: World,
+    world: TestWorld,
 }
 
-impl Agent {
+impl ManifestAgent {
     fn start(program: &str) -> Self {
         let world = world();
         let agent = Self::start_in(world, program, "");
@@ -28,7 +28,7 @@ impl Agent {
         agent
     }
 
-    fn start_in(world: World, program: &str, option: &str) -> Self {
+    fn start_in(world: TestWorld, program: &str, option: &str) -> Self {
         let server = world.tmux("default");
         let screens = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otto/screens");
         let program = script(&world, program, SCRIPT);
@@ -38,7 +38,7 @@ impl Agent {
         Self { server, pane, world }
     }
 
-    fn draws(&self, scene: &str) {
+    fn draw_scene(&self, scene: &str) {
         self.server.run(&["send-keys", "-t", &self.pane, scene, "Enter"]);
     }
 
@@ -50,7 +50,7 @@ impl Agent {
 
     /// Waits until the list says so: the kind of agent and its state, both null where there is no agent.
     #[track_caller]
-    fn becomes(&self, kind: &Value, state: &Value) -> Value {
+    fn wait_for_state(&self, kind: &Value, state: &Value) -> Value {
         wait_for(&format!("{kind} in {state}"), SOON, || {
             let item = self.item();
             let why = || format!("{item}\n{}", agtmux(&self.world, &["explain", &self.pane]).text());
@@ -59,8 +59,8 @@ impl Agent {
     }
 
     #[track_caller]
-    fn otto_becomes(&self, state: &str) -> Value {
-        self.becomes(&json!("otto"), &json!(state))
+    fn wait_for_otto_state(&self, state: &str) -> Value {
+        self.wait_for_state(&json!("otto"), &json!(state))
     }
 
     fn adapters(&self) -> Value {
@@ -74,7 +74,7 @@ impl Agent {
 
     /// Waits until the adapter of this name is as it should be.
     #[track_caller]
-    fn adapter_becomes(&self, what: &str, name: &str, fits: impl Fn(Option<&Value>) -> bool) {
+    fn wait_for_adapter(&self, what: &str, name: &str, fits: impl Fn(Option<&Value>) -> bool) {
         wait_for(what, SOON, || {
             let adapter = self.adapter(name);
             if fits(adapter.as_ref()) { Ok(()) } else { Err(self.adapters().to_string()) }
@@ -82,11 +82,11 @@ impl Agent {
     }
 }
 
-fn manifest_path(world: &World, name: &str) -> PathBuf {
+fn manifest_path(world: &TestWorld, name: &str) -> PathBuf {
     world.config_file().with_file_name("agents").join(name)
 }
 
-fn put(world: &World, name: &str, text: &str) {
+fn write_manifest(world: &TestWorld, name: &str, text: &str) {
     let path = manifest_path(world, name);
     fs::create_dir_all(path.parent().expect("a directory")).expect("made");
     fs::write(path, text).expect("written");
@@ -94,27 +94,27 @@ fn put(world: &World, name: &str, text: &str) {
 
 #[test]
 fn one_file_is_enough_for_every_state() {
-    let otto = Agent::start("otto");
-    otto.becomes(&Value::Null, &Value::Null);
-    put(&otto.world, "otto.toml", MANIFEST);
-    otto.otto_becomes("idle");
-    otto.draws("running");
-    otto.otto_becomes("running");
-    otto.draws("approval");
-    let dialog = otto.otto_becomes("waiting_approval")["dialog"].clone();
+    let otto = ManifestAgent::start("otto");
+    otto.wait_for_state(&Value::Null, &Value::Null);
+    write_manifest(&otto.world, "otto.toml", MANIFEST);
+    otto.wait_for_otto_state("idle");
+    otto.draw_scene("running");
+    otto.wait_for_otto_state("running");
+    otto.draw_scene("approval");
+    let dialog = otto.wait_for_otto_state("waiting_approval")["dialog"].clone();
     assert_eq!((&dialog["kind"], &dialog["question"]), (&json!("approval"), &json!("Run this command?")));
     assert_eq!(dialog["subject"], "$ rm -r build");
     assert_eq!(dialog["options"], json!([{"n": 1, "label": "Yes"}, {"n": 2, "label": "No"}]));
-    otto.draws("input");
-    let dialog = otto.otto_becomes("waiting_input")["dialog"].clone();
+    otto.draw_scene("input");
+    let dialog = otto.wait_for_otto_state("waiting_input")["dialog"].clone();
     assert_eq!((&dialog["kind"], &dialog["question"]), (&json!("input"), &json!("Which tea?")));
     assert_eq!(dialog["options"], json!([{"n": 1, "label": "green"}, {"n": 2, "label": "black"}]));
-    otto.draws("completed");
-    otto.otto_becomes("completed");
-    otto.draws("error");
-    otto.otto_becomes("error");
-    otto.draws("garbage");
-    let item = otto.otto_becomes("unknown");
+    otto.draw_scene("completed");
+    otto.wait_for_otto_state("completed");
+    otto.draw_scene("error");
+    otto.wait_for_otto_state("error");
+    otto.draw_scene("garbage");
+    let item = otto.wait_for_otto_state("unknown");
     assert!(item["reason_code"].is_string(), "{item}");
     let adapter = otto.adapter("otto").expect("is known");
     assert_eq!((&adapter["origin"], &adapter["version"], &adapter["agents"]), (&json!("file"), &json!(3), &json!(1)));
@@ -123,51 +123,51 @@ fn one_file_is_enough_for_every_state() {
 
 #[test]
 fn a_file_counts_as_soon_as_it_is_written() {
-    let otto = Agent::start("otto");
-    put(&otto.world, "otto.toml", MANIFEST);
-    otto.otto_becomes("idle");
+    let otto = ManifestAgent::start("otto");
+    write_manifest(&otto.world, "otto.toml", MANIFEST);
+    otto.wait_for_otto_state("idle");
     // Nothing is drawn: what is there is judged anew.
-    put(&otto.world, "otto.toml", &MANIFEST.replace("state = \"idle\"", "state = \"error\""));
-    otto.otto_becomes("error");
+    write_manifest(&otto.world, "otto.toml", &MANIFEST.replace("state = \"idle\"", "state = \"error\""));
+    otto.wait_for_otto_state("error");
 
-    put(&otto.world, "otto.toml", &MANIFEST.replace(r"all = ['\Aotto: failed']", "all = ['(']"));
-    otto.adapter_becomes("the mistake", "otto", |adapter| {
+    write_manifest(&otto.world, "otto.toml", &MANIFEST.replace(r"all = ['\Aotto: failed']", "all = ['(']"));
+    otto.wait_for_adapter("the mistake", "otto", |adapter| {
         let error = adapter.and_then(|adapter| adapter["error"].as_str()).unwrap_or_default();
         error.contains("otto.toml:26: rule 'failed': 'all' is no regular expression: unclosed group")
     });
-    otto.otto_becomes("error");
+    otto.wait_for_otto_state("error");
     let told = agtmux(&otto.world, &["adapters"]);
     assert!(told.text().contains("faulty file"), "{}", told.text());
     assert!(told.stderr.contains("otto.toml:26: rule 'failed'") && told.stderr.contains("in force"), "{}", told.stderr);
 
-    put(&otto.world, "otto.toml", &MANIFEST.replace("name = \"otto\"", "name = \"karl\"\ncolour = 1"));
-    otto.becomes(&json!("karl"), &json!("idle"));
+    write_manifest(&otto.world, "otto.toml", &MANIFEST.replace("name = \"otto\"", "name = \"karl\"\ncolour = 1"));
+    otto.wait_for_state(&json!("karl"), &json!("idle"));
     let karl = otto.adapter("karl").expect("is known");
     assert_eq!((&karl["error"], otto.adapter("otto")), (&Value::Null, None));
     let warning = karl["warnings"][0].as_str().unwrap_or_default();
     assert!(warning.contains("otto.toml:3: 'colour' is not known to this build"), "{karl}");
 
     fs::remove_file(manifest_path(&otto.world, "otto.toml")).expect("removed");
-    otto.becomes(&Value::Null, &Value::Null);
-    otto.adapter_becomes("no such adapter", "karl", |adapter| adapter.is_none());
+    otto.wait_for_state(&Value::Null, &Value::Null);
+    otto.wait_for_adapter("no such adapter", "karl", |adapter| adapter.is_none());
 
     // An editor writes beside it and moves it there; the directory may come and go.
     fs::remove_dir(manifest_path(&otto.world, "")).expect("removed");
-    put(&otto.world, "otto.toml.new", MANIFEST);
+    write_manifest(&otto.world, "otto.toml.new", MANIFEST);
     assert_eq!(otto.adapter("otto"), None);
     fs::rename(manifest_path(&otto.world, "otto.toml.new"), manifest_path(&otto.world, "otto.toml")).expect("moved");
-    otto.otto_becomes("idle");
+    otto.wait_for_otto_state("idle");
 }
 
 #[test]
 fn a_built_in_agent_is_replaced_and_comes_back() {
-    let claude = Agent::start("claude");
-    let is = |state: &str| claude.becomes(&json!("claude"), &json!(state));
+    let claude = ManifestAgent::start("claude");
+    let is = |state: &str| claude.wait_for_state(&json!("claude"), &json!(state));
     is("unknown");
     assert_eq!(claude.adapter("claude").expect("is known")["origin"], "built_in");
-    put(&claude.world, "mine.toml", &MANIFEST.replace("\"otto\"", "\"claude\""));
+    write_manifest(&claude.world, "mine.toml", &MANIFEST.replace("\"otto\"", "\"claude\""));
     is("idle");
-    claude.draws("running");
+    claude.draw_scene("running");
     is("running");
     let adapter = claude.adapter("claude").expect("is known");
     assert_eq!((&adapter["origin"], &adapter["replaces_built_in"]), (&json!("file"), &json!(true)));
@@ -181,14 +181,14 @@ fn a_built_in_agent_is_replaced_and_comes_back() {
 #[test]
 fn a_broken_file_disables_only_itself() {
     let world = world();
-    put(&world, "otto.toml", MANIFEST);
-    put(&world, "broken.toml", "contract = 1\nname = \"x\"\nprocess = 1\n");
-    put(&world, "claude.toml", &MANIFEST.replace("contract = 1", "contract = 2"));
-    put(&world, "second.toml", MANIFEST);
+    write_manifest(&world, "otto.toml", MANIFEST);
+    write_manifest(&world, "broken.toml", "contract = 1\nname = \"x\"\nprocess = 1\n");
+    write_manifest(&world, "claude.toml", &MANIFEST.replace("contract = 1", "contract = 2"));
+    write_manifest(&world, "second.toml", MANIFEST);
     fs::create_dir(manifest_path(&world, "dir.toml")).expect("made");
-    let otto = Agent::start_in(world, "otto", "");
+    let otto = ManifestAgent::start_in(world, "otto", "");
     start(&otto.world);
-    otto.otto_becomes("idle");
+    otto.wait_for_otto_state("idle");
     let adapters = otto.adapters();
     let broken = adapters["broken"].as_array().expect("a list");
     let error = |at: usize| broken[at]["error"].as_str().unwrap_or_default();
@@ -219,21 +219,21 @@ fn every_source_is_read_again_after_a_change() {
         let text = MANIFEST.replace("version = 3", &format!("version = {version}"));
         text.replace("programs = [\"otto\"]", &format!("programs = [\"otto\"]\n{rest}"))
     };
-    let reread = |otto: &Agent, version: u32, rest: &str| {
-        put(&otto.world, "otto.toml", &with(version, rest));
+    let reread = |otto: &ManifestAgent, version: u32, rest: &str| {
+        write_manifest(&otto.world, "otto.toml", &with(version, rest));
         let fits = |adapter: Option<&Value>| adapter.is_some_and(|adapter| adapter["version"] == version);
-        otto.adapter_becomes("the new version", "otto", fits);
+        otto.wait_for_adapter("the new version", "otto", fits);
     };
     let headless = "headless = [\"--print\"]\n";
-    let otto = Agent::start_in(world(), "otto", "--print");
-    put(&otto.world, "otto.toml", &with(4, headless));
+    let otto = ManifestAgent::start_in(world(), "otto", "--print");
+    write_manifest(&otto.world, "otto.toml", &with(4, headless));
     start(&otto.world);
-    otto.draws("garbage");
-    otto.otto_becomes("running");
+    otto.draw_scene("garbage");
+    otto.wait_for_otto_state("running");
     reread(&otto, 5, headless);
-    otto.otto_becomes("running");
+    otto.wait_for_otto_state("running");
     reread(&otto, 6, "");
-    otto.otto_becomes("unknown");
+    otto.wait_for_otto_state("unknown");
 
     let status = "[status_file]\nroot = '.otto'\npath = '{pid}.json'\nevent = 'status'\n\
                   [[event]]\nsource = 'file'\ntype = 'status'\nwhen = { is = 'busy' }\nturn = 'running'\n";
@@ -241,36 +241,36 @@ fn every_source_is_read_again_after_a_change() {
     fs::create_dir(otto.world.home().join(".otto")).expect("made");
     fs::write(otto.world.home().join(format!(".otto/{}.json", pid.trim())), r#"{"is": "busy"}"#).expect("written");
     reread(&otto, 7, status);
-    otto.otto_becomes("running");
+    otto.wait_for_otto_state("running");
     reread(&otto, 8, status);
-    otto.otto_becomes("running");
+    otto.wait_for_otto_state("running");
     reread(&otto, 9, &status.replace("'running'", "'error'"));
-    otto.otto_becomes("error");
+    otto.wait_for_otto_state("error");
 }
 
 #[test]
 fn what_links_lead_to_is_followed() {
-    let otto = Agent::start("otto");
+    let otto = ManifestAgent::start("otto");
     let (dotfiles, link) = (otto.world.home().join("dotfiles.toml"), manifest_path(&otto.world, "otto.toml"));
     fs::write(&dotfiles, MANIFEST).expect("written");
     fs::create_dir_all(link.parent().expect("a directory")).expect("made");
     std::os::unix::fs::symlink(&dotfiles, &link).expect("linked");
-    otto.otto_becomes("idle");
+    otto.wait_for_otto_state("idle");
     fs::write(&dotfiles, MANIFEST.replace("state = \"idle\"", "state = \"error\"")).expect("written");
-    otto.otto_becomes("error");
+    otto.wait_for_otto_state("error");
 }
 
 /// A recording holds what is needed to find a mistake, and nothing that has to stay private.
 #[test]
 fn an_agent_is_recorded_without_its_secrets() {
     let world = world();
-    put(&world, "otto.toml", MANIFEST);
+    write_manifest(&world, "otto.toml", MANIFEST);
     let key = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz";
-    let otto = Agent::start_in(world, "otto", "");
+    let otto = ManifestAgent::start_in(world, "otto", "");
     let tty = otto.server.run(&["display-message", "-p", "-t", &otto.pane, "#{pane_tty}"]);
     start(&otto.world);
-    otto.draws("running");
-    otto.otto_becomes("running");
+    otto.draw_scene("running");
+    otto.wait_for_otto_state("running");
     let args = ["emit", "--pane", &otto.pane, "--source", "hook", "--event-type", "running", "--dedupe-key", "1"];
     assert_eq!(agtmux(&otto.world, &args).code, Some(0));
     fs::write(tty.trim(), format!("\x1b]2;title {key}\x1b\\\x1b[20;1H\x1b[1mexport KEY={key}\x1b[0m")).expect("drawn");
@@ -306,7 +306,7 @@ fn an_agent_is_recorded_without_its_secrets() {
     assert_eq!(agtmux(&otto.world, &["adapters", "record", "nobody"]).code, Some(5));
 }
 
-fn offline(world: &World, args: &[&str]) -> Done {
+fn run_without_daemon(world: &TestWorld, args: &[&str]) -> Done {
     agtmux::run(world.agtmux().env("AGTMUX_NO_AUTOSTART", "1").args(args))
 }
 
@@ -316,7 +316,7 @@ fn a_manifest_is_checked_with_no_daemon() {
     let file = world.home().join("otto.toml");
     let check = |text: &str, more: &[&str]| {
         fs::write(&file, text).expect("written");
-        offline(&world, &[&["adapters", "check", file.to_str().expect("plain")], more].concat())
+        run_without_daemon(&world, &[&["adapters", "check", file.to_str().expect("plain")], more].concat())
     };
     let good = check(MANIFEST, &[]);
     assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
@@ -346,18 +346,18 @@ fn a_manifest_is_checked_with_no_daemon() {
     assert_eq!((other.code, &json["ok"], &json["line"]), (Some(2), &json!(false), &json!(1)));
     let hostile = check("contract = 1\nname = \"\u{1b}[31m\"\n[process]\nprograms = [\"x\"]\n", &[]);
     assert!(hostile.code == Some(2) && !hostile.stderr.contains('\u{1b}'), "{:?}", hostile.stderr);
-    assert_eq!(offline(&world, &["adapters", "check", "/nowhere.toml"]).code, Some(2));
+    assert_eq!(run_without_daemon(&world, &["adapters", "check", "/nowhere.toml"]).code, Some(2));
     assert!(!world.state_dir().join("state.db").exists(), "no daemon was started");
 }
 
 #[test]
 fn a_start_is_written_once() {
     let world = world();
-    let new = |args: &[&str]| offline(&world, &[&["adapters", "new"], args].concat());
+    let new = |args: &[&str]| run_without_daemon(&world, &[&["adapters", "new"], args].concat());
     let path = manifest_path(&world, "otto.toml");
     let written = new(&["otto"]);
     assert_eq!((written.code, written.text().trim()), (Some(0), path.to_str().expect("plain")), "{}", written.stderr);
-    assert_eq!(offline(&world, &["adapters", "check", path.to_str().expect("plain")]).code, Some(0));
+    assert_eq!(run_without_daemon(&world, &["adapters", "check", path.to_str().expect("plain")]).code, Some(0));
     let again = new(&["otto"]);
     assert_eq!(again.code, Some(1));
     assert!(again.stderr.contains("there is an agent 'otto' already, in '"), "{}", again.stderr);
@@ -379,7 +379,8 @@ fn a_start_is_written_once() {
 fn a_saved_screen_is_judged_by_a_manifest_of_ones_own() {
     let world = world();
     let screen = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otto/screens/approval");
-    let judge = |more: &[&str]| offline(&world, &[&["explain", "--screen", screen, "--json"], more].concat());
+    let judge =
+        |more: &[&str]| run_without_daemon(&world, &[&["explain", "--screen", screen, "--json"], more].concat());
     assert_eq!(judge(&["--agent", "otto"]).code, Some(2));
     let file = world.home().join("elsewhere.toml");
     fs::write(&file, MANIFEST).expect("written");
@@ -390,9 +391,9 @@ fn a_saved_screen_is_judged_by_a_manifest_of_ones_own() {
     let other = judge(&["--agent", "claude", "--manifest", file]);
     assert_eq!(other.code, Some(2));
     assert!(other.stderr.contains("describes the agent 'otto', not 'claude'"), "{}", other.stderr);
-    put(&world, "otto.toml", MANIFEST);
+    write_manifest(&world, "otto.toml", MANIFEST);
     assert_eq!(judge(&["--agent", "otto"]).json()["state"], "waiting_approval");
-    put(&world, "otto.toml", "contract = 1\nname =");
+    write_manifest(&world, "otto.toml", "contract = 1\nname =");
     let broken = judge(&["--agent", "otto"]);
     assert_eq!(broken.code, Some(2));
     assert!(broken.stderr.contains("otto.toml:2: "), "{}", broken.stderr);

@@ -7,16 +7,16 @@ use std::fs;
 use std::path::PathBuf;
 
 use agtmux::{SOON, configure, errors, health, items, list, script, wait_for_panes, world};
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::Value;
 
 /// A tmux program that does what a file tells it to: answer as a server of that version, or refuse to.
-struct Program {
-    order: PathBuf,
+struct FakeTmux {
+    version_file: PathBuf,
 }
 
-impl Program {
-    fn new(world: &World) -> Self {
+impl FakeTmux {
+    fn new(world: &TestWorld) -> Self {
         let order = world.home().join("order");
         let body = format!(
             r##"order=$(cat {order} 2>/dev/null)
@@ -37,16 +37,16 @@ exec tmux "$@""##,
         );
         let program = script(world, "other-tmux", &body);
         configure(world, &format!("[tmux]\nprogram = '{}'\n", program.display()));
-        Self { order }
+        Self { version_file: order }
     }
 
-    fn order(&self, what: &str) {
-        fs::write(&self.order, what).expect("the world is writable");
+    fn set_version(&self, what: &str) {
+        fs::write(&self.version_file, what).expect("the world is writable");
     }
 }
 
 #[track_caller]
-fn wait_for_error(world: &World, code: &str) -> Value {
+fn wait_for_error(world: &TestWorld, code: &str) -> Value {
     wait_for(code, SOON, || {
         let listing = list(world);
         let known = errors(&listing).contains(&(code.to_owned(), Some("default".to_owned())));
@@ -58,8 +58,8 @@ fn wait_for_error(world: &World, code: &str) -> Value {
 #[test]
 fn a_server_that_is_older_than_its_program_is_named() {
     let world = world();
-    let program = Program::new(&world);
-    program.order("3.1c");
+    let program = FakeTmux::new(&world);
+    program.set_version("3.1c");
     let server = world.tmux("default");
     server.new_session("work", "cat");
     let error = wait_for_error(&world, "tmux_too_old");
@@ -67,7 +67,7 @@ fn a_server_that_is_older_than_its_program_is_named() {
     assert!(error["hint"].as_str().is_some_and(|text| text.contains("kill-server")), "{error}");
     assert_eq!(items(&list(&world)).len(), 0, "nothing is said of what cannot be understood");
     assert!(!server.run(&["show-hooks", "-g"]).contains("agtmux"), "and nothing is put into it");
-    program.order("");
+    program.set_version("");
     server.kill_server();
     server.new_session("work", "cat");
     assert_eq!(errors(&wait_for_panes(&world, "default", &["%0".into()])), []);
@@ -77,7 +77,7 @@ fn a_server_that_is_older_than_its_program_is_named() {
 fn versions_that_are_old_enough_or_of_no_number_are_taken() {
     for version in ["3.2a", "3.4", "3.6b", "next-3.8", "master"] {
         let world = world();
-        Program::new(&world).order(version);
+        FakeTmux::new(&world).set_version(version);
         world.tmux("default").new_session("work", "cat");
         wait_for_panes(&world, "default", &["%0".into()]);
         assert_eq!(health(&world)["servers"][0]["tmux_version"], version);
@@ -87,22 +87,22 @@ fn versions_that_are_old_enough_or_of_no_number_are_taken() {
 #[test]
 fn a_server_of_another_protocol_keeps_its_panes_and_is_named() {
     let world = world();
-    let program = Program::new(&world);
+    let program = FakeTmux::new(&world);
     let server = world.tmux("default");
     server.new_session("work", "cat");
     wait_for_panes(&world, "default", &["%0".into()]);
-    program.order("mismatch");
+    program.set_version("mismatch");
     server.run(&["rename-window", "-t", "=work:", "other"]);
     let error = wait_for_error(&world, "listing_failed");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("protocol version mismatch")), "{error}");
     assert!(error["hint"].as_str().is_some_and(|text| text.contains("tmux.program")), "{error}");
     assert_eq!(agtmux::pane_ids(&list(&world), "default"), ["%0"]);
-    program.order("");
+    program.set_version("");
     assert_eq!(errors(&wait_for_healthy(&world)), []);
 }
 
 #[track_caller]
-fn wait_for_healthy(world: &World) -> Value {
+fn wait_for_healthy(world: &TestWorld) -> Value {
     wait_for("a listing without errors", SOON, || {
         let listing = list(world);
         if listing["partial"] == false { Ok(listing) } else { Err(listing.to_string()) }

@@ -13,15 +13,15 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
 use agtmux::{SOON, agtmux, configure, health, pid, start, world};
-use agtmux_testkit::{World, process, wait_until};
+use agtmux_testkit::{TestWorld, process, wait_until};
 use serde_json::Value;
 use web::{Web, link, open};
 
 const PATHS: [&str; 4] = ["/v1/panes", "/v1/events", "/api/events/stream", "/"];
-const JSON: [&str; 2] = ["Content-Type: application/json", "X-Agtmux: 1"];
+const ACTION_HEADERS: [&str; 2] = ["Content-Type: application/json", "X-Agtmux: 1"];
 
 /// Every operation of the contract, with something in the place of its parameters.
-fn operations(world: &World) -> Vec<(String, String)> {
+fn operations(world: &TestWorld) -> Vec<(String, String)> {
     let contract = http::get(&world.socket(), "/v1/openapi.json").json();
     let paths = contract["paths"].as_object().expect("paths");
     let of = |(path, methods): (&String, &Value)| {
@@ -32,12 +32,12 @@ fn operations(world: &World) -> Vec<(String, String)> {
     paths.iter().flat_map(of).collect()
 }
 
-fn owned(headers: &[&str]) -> Vec<String> {
+fn to_strings(headers: &[&str]) -> Vec<String> {
     headers.iter().map(|header| (*header).to_owned()).collect()
 }
 
 /// Headers by which a request must not get in, and the status that says so. Some know the token.
-fn ways_in(web: &Web) -> Vec<(Vec<String>, u16)> {
+fn rejected_headers(web: &Web) -> Vec<(Vec<String>, u16)> {
     let (ours, bearer, port) = (format!("Host: {}", web.address), web.bearer(), web.address.port());
     let wrong = format!("Authorization: Bearer {}0", &web.token[1..]);
     let basic = format!("Authorization: Basic {}", web.token);
@@ -55,18 +55,21 @@ fn ways_in(web: &Web) -> Vec<(Vec<String>, u16)> {
         &["Sec-Fetch-Site: same-site"],
         &["Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"],
     ];
-    let unknown = unknown.iter().map(|headers| (owned(&[&[ours.as_str()], *headers, &JSON].concat()), 401));
-    let hosts = hosts.iter().map(|headers| (owned(&[*headers, &[bearer.as_str()], &JSON].concat()), 403));
-    let elsewhere =
-        elsewhere.iter().map(|headers| (owned(&[&[ours.as_str(), &bearer], *headers, &JSON].concat()), 403));
+    let unknown =
+        unknown.iter().map(|headers| (to_strings(&[&[ours.as_str()], *headers, &ACTION_HEADERS].concat()), 401));
+    let hosts =
+        hosts.iter().map(|headers| (to_strings(&[*headers, &[bearer.as_str()], &ACTION_HEADERS].concat()), 403));
+    let elsewhere = elsewhere
+        .iter()
+        .map(|headers| (to_strings(&[&[ours.as_str(), &bearer], *headers, &ACTION_HEADERS].concat()), 403));
     unknown.chain(hosts).chain(elsewhere).collect()
 }
 
 /// The same for what changes something: a form, a text, nothing that says that it is meant, a token for looking.
-fn ways_to_change(web: &Web) -> Vec<Vec<String>> {
+fn rejected_change_headers(web: &Web) -> Vec<Vec<String>> {
     let (ours, bearer) = (format!("Host: {}", web.address), web.bearer());
     let read_only = format!("Authorization: Bearer {}", web.read_only);
-    let [json, meant] = JSON;
+    let [json, meant] = ACTION_HEADERS;
     let ways = [
         &[bearer.as_str(), "Content-Type: application/x-www-form-urlencoded", meant][..],
         &[bearer.as_str(), "Content-Type: text/plain", meant],
@@ -77,7 +80,7 @@ fn ways_to_change(web: &Web) -> Vec<Vec<String>> {
         &[bearer.as_str()],
         &[read_only.as_str(), json, meant],
     ];
-    ways.iter().map(|headers| owned(&[&[ours.as_str()], *headers].concat())).collect()
+    ways.iter().map(|headers| to_strings(&[&[ours.as_str()], *headers].concat())).collect()
 }
 
 /// Whatever the contract has, also what is added to it later.
@@ -98,7 +101,7 @@ fn every_path_is_closed_to_whoever_is_not_let_in() {
     let ask = |line: &str, headers: &[String], body: &str| {
         web.raw(line, &headers.iter().map(String::as_str).collect::<Vec<_>>(), body).status
     };
-    let (ways_in, ways_to_change) = (ways_in(&web), ways_to_change(&web));
+    let (ways_in, ways_to_change) = (rejected_headers(&web), rejected_change_headers(&web));
     for (method, path) in &operations {
         let body = if matches!(method.as_str(), "GET" | "HEAD") { "" } else { "{}" };
         for (headers, status) in &ways_in {
@@ -252,9 +255,9 @@ fn what_changes_something_has_to_be_meant() {
     }
     let read_only = format!("Authorization: Bearer {}", web.read_only);
     assert_eq!(web.ask("GET /v1/panes", &[&read_only], "").status, 200);
-    assert_eq!(web.ask(post, &[&[read_only.as_str()], &JSON[..]].concat(), &body).status, 403);
+    assert_eq!(web.ask(post, &[&[read_only.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 403);
     assert!(!tmux.run(&["capture-pane", "-p", "-t", &pane]).contains("typed"), "nothing was typed");
-    assert_eq!(web.ask(post, &[&[bearer.as_str()], &JSON[..]].concat(), &body).status, 200);
+    assert_eq!(web.ask(post, &[&[bearer.as_str()], &ACTION_HEADERS[..]].concat(), &body).status, 200);
     wait_until("the text", SOON, || tmux.run(&["capture-pane", "-p", "-t", &pane]).contains("typed"));
     let audit = web.ask("GET /v1/audit", &[&bearer], "").json();
     assert_eq!(audit["items"][0]["caller"]["via"], "tcp", "{audit}");
@@ -291,13 +294,16 @@ fn a_link_lets_one_browser_in_once() {
     assert_eq!(web.ask("GET /v1/panes", &[&tossed], "").status, 200);
     assert_eq!(web.ask(&get, &[], "").status, 401, "a second time");
     assert_eq!(web.ask("GET /login/0000", &[], "").status, 401);
-    let links = web.ask("POST /v1/web/link", &[&[cookie.as_str()], &JSON[..]].concat(), "{}");
+    let links = web.ask("POST /v1/web/link", &[&[cookie.as_str()], &ACTION_HEADERS[..]].concat(), "{}");
     assert_eq!(links.status, 403, "a browser makes no links");
     let looking = web.ask(&path(&link(&world, &["--read-only"])), &[], "");
     let looking = looking.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie").to_owned();
     let looking = format!("Cookie: {}", looking.split(';').next().expect("a value"));
     assert_eq!(web.ask("GET /v1/panes", &[&looking], "").status, 200);
-    assert_eq!(web.ask("POST /v1/actions/send", &[&[looking.as_str()], &JSON[..]].concat(), "{}").status, 403);
+    assert_eq!(
+        web.ask("POST /v1/actions/send", &[&[looking.as_str()], &ACTION_HEADERS[..]].concat(), "{}").status,
+        403
+    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ const HOSTILE: &str = "<img src=x onerror=alert(1)><script>document.title='owned
 fn hostile_names_are_shown_as_text_and_changes_come_by_themselves() {
     let world = world();
     let tmux = world.tmux("default");
-    let pane = tmux.new_session(HOSTILE, &world.stand_in("claude"));
+    let pane = tmux.new_session(HOSTILE, &world.fake_agent_command("claude"));
     let web = open(&world);
     let Some(browser) = Browser::start(&world) else { return };
     browser.open(&link(&world, &[]));
@@ -48,7 +48,7 @@ fn hostile_names_are_shown_as_text_and_changes_come_by_themselves() {
     browser.wait_for_text("summary", "1 waiting for you");
     let harmless = "return [document.title, document.querySelectorAll('tbody img, tbody script').length]";
     assert_eq!(browser.run(harmless).to_string(), r#"["agtmux",0]"#);
-    assert_eq!(browser.complaints(), Vec::<String>::new(), "nothing of it was even tried");
+    assert_eq!(browser.console_errors(), Vec::<String>::new(), "nothing of it was even tried");
     tmux.kill_server();
     browser.wait_for_text("summary", "0 agents");
     // Another daemon knows nothing of this browser.

@@ -3,24 +3,24 @@
 use agtmux_core::dialog::Dialog;
 use regex::Regex;
 
-use super::options::{self, Found};
+use super::options::{self, FoundOptions};
 use super::rule;
-use crate::manifest::{Choices, DialogRule, Look};
-use crate::screen::{Regions, is_edge, start_within_frame, unframed};
+use crate::manifest::{DialogRule, OptionFormat, StyleCondition};
+use crate::screen::{ScreenRegions, is_border, start_within_frame, unframed};
 
 /// A dialog is at most so high; what is above it is never looked at.
-const HIGHEST_DIALOG: usize = 120;
+const MAX_DIALOG_ROWS: usize = 120;
 
 /// A row without its frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'s> {
+pub(super) struct DialogLine<'s> {
     pub(super) text: &'s str,
-    edge: bool,
+    is_border: bool,
 }
 
-impl Line<'_> {
+impl DialogLine<'_> {
     pub(super) fn has_text(&self) -> bool {
-        !self.edge && !self.text.trim().is_empty()
+        !self.is_border && !self.text.trim().is_empty()
     }
 
     pub(super) fn indent(&self) -> usize {
@@ -29,7 +29,7 @@ impl Line<'_> {
 }
 
 /// A dialog, and what can be seen of its options.
-pub(super) struct Open {
+pub(super) struct FoundDialog {
     pub(super) dialog: Dialog,
     /// The number of the one that is selected.
     pub(super) selected: Option<u32>,
@@ -38,35 +38,42 @@ pub(super) struct Open {
 }
 
 /// The dialog that takes the place of the input box. Where there is a box, what looks like a dialog is a quotation.
-pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &Regions<'_>) -> Option<(&'r DialogRule, Open)> {
+pub(super) fn find<'r>(rules: &'r [DialogRule], regions: &ScreenRegions<'_>) -> Option<(&'r DialogRule, FoundDialog)> {
     if rules.is_empty() || regions.has_box() {
         return None;
     }
     let rows = regions.screen.rows();
-    let first = rows.len().saturating_sub(HIGHEST_DIALOG);
-    let lines: Vec<Line<'_>> =
-        rows[first..].iter().map(|row| Line { text: unframed(row.text()), edge: is_edge(row.text()) }).collect();
-    rules.iter().find_map(|rule| Some((rule, apply(rule, regions, &lines, first)?)))
+    let first = rows.len().saturating_sub(MAX_DIALOG_ROWS);
+    let lines: Vec<DialogLine<'_>> = rows[first..]
+        .iter()
+        .map(|row| DialogLine { text: unframed(row.text()), is_border: is_border(row.text()) })
+        .collect();
+    rules.iter().find_map(|rule| Some((rule, match_rule(rule, regions, &lines, first)?)))
 }
 
-fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: usize) -> Option<Open> {
+fn match_rule(
+    rule: &DialogRule,
+    regions: &ScreenRegions<'_>,
+    lines: &[DialogLine<'_>],
+    first: usize,
+) -> Option<FoundDialog> {
     let end = match &rule.hint {
-        Some(hint) => hint_line(lines, hint, rule.trail)?,
+        Some(hint) => find_hint_line(lines, hint, rule.trail)?,
         None => lines.len(),
     };
     let found = match &rule.choices {
-        Choices::Numbered { marker } => options::numbered(lines, end, marker.as_ref(), rule.described)?,
-        Choices::Listed { marker } => options::listed(lines, end, marker)?,
+        OptionFormat::Numbered { marker } => options::numbered(lines, end, marker.as_ref(), rule.described)?,
+        OptionFormat::Listed { marker } => options::listed(lines, end, marker)?,
         // Options may stand in the row of the hint.
-        Choices::Inline { each } => options::inline(lines, (end + 1).min(lines.len()), each)?,
-        Choices::None => Found::nothing_at(end),
+        OptionFormat::Inline { each } => options::inline(lines, (end + 1).min(lines.len()), each)?,
+        OptionFormat::None => FoundOptions::none_at(end),
     };
     let below = lines[found.lines.end.min(lines.len())..].iter().filter(|line| line.has_text()).count();
     if rule.hint.is_none() && below > rule.trail {
         return None;
     }
     // Options above the user's last words are quoted; the hint belongs to something else.
-    if regions.user_speaks(first + found.lines.end..first + end) {
+    if regions.has_user_entry(first + found.lines.end..first + end) {
         return None;
     }
     if rule.ticks && found.ticks.is_empty() {
@@ -77,7 +84,7 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
     }
     let start = regions.dialog_start(first + found.lines.start).saturating_sub(first);
     let selected = match rule.selected {
-        Some(look) => selected_by_look(&found, regions, first, look),
+        Some(look) => selected_by_style(&found, regions, first, look),
         None => found.marked,
     };
     let mut paragraphs = paragraphs(&lines[start.min(found.lines.start)..found.lines.start]);
@@ -98,14 +105,19 @@ fn apply(rule: &DialogRule, regions: &Regions<'_>, lines: &[Line<'_>], first: us
     let question = asked.map_or(paragraphs[asks].as_str(), |asked| asked.as_str()).to_owned();
     let mut dialog = Dialog::new(rule.kind, question, subject, found.options);
     dialog.multiple = !found.ticks.is_empty();
-    Some(Open { dialog, selected, ticks: found.ticks })
+    Some(FoundDialog { dialog, selected, ticks: found.ticks })
 }
 
 /// The only one that looks so.
-fn selected_by_look(found: &Found, regions: &Regions<'_>, first: usize, look: Look) -> Option<u32> {
+fn selected_by_style(
+    found: &FoundOptions,
+    regions: &ScreenRegions<'_>,
+    first: usize,
+    look: StyleCondition,
+) -> Option<u32> {
     let looks_so = |(line, byte): &(usize, usize)| {
         let row = &regions.screen.rows()[first + line];
-        rule::has(row, start_within_frame(row) + byte, look)
+        rule::meets_condition(row, start_within_frame(row) + byte, look)
     };
     let mut fitting = found.options.iter().zip(&found.labels).filter(|(_, label)| looks_so(label));
     let selected = fitting.next()?.0.n;
@@ -113,7 +125,7 @@ fn selected_by_look(found: &Found, regions: &Regions<'_>, first: usize, look: Lo
 }
 
 /// The row of the hint, which may be broken in two.
-fn hint_line(lines: &[Line<'_>], hint: &Regex, trail: usize) -> Option<usize> {
+fn find_hint_line(lines: &[DialogLine<'_>], hint: &Regex, trail: usize) -> Option<usize> {
     let with_text: Vec<usize> = (0..lines.len()).rev().filter(|at| lines[*at].has_text()).take(trail + 1).collect();
     let broken = |at: usize| {
         let next = lines.get(at + 1).map_or("", |line| line.text.trim());
@@ -124,7 +136,7 @@ fn hint_line(lines: &[Line<'_>], hint: &Regex, trail: usize) -> Option<usize> {
 }
 
 /// Rows that stand together, each paragraph in one line. Blank rows and edges part them.
-fn paragraphs(lines: &[Line<'_>]) -> Vec<String> {
+fn paragraphs(lines: &[DialogLine<'_>]) -> Vec<String> {
     lines
         .split(|line| !line.has_text())
         .filter(|rows| !rows.is_empty())

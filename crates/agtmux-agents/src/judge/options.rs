@@ -6,22 +6,22 @@ use std::sync::LazyLock;
 use agtmux_core::dialog::DialogOption;
 use regex::Regex;
 
-use super::dialog::Line;
+use super::dialog::DialogLine;
 
 /// More rows between two options are no description of one.
-const LONGEST_DESCRIPTION: usize = 8;
-const HIGHEST_LIST: usize = 60;
+const MAX_DESCRIPTION_ROWS: usize = 8;
+const MAX_LIST_ROWS: usize = 60;
 /// The rows that may stand between a list and the hint below it.
-const LONGEST_GAP: usize = 8;
+const MAX_GAP_ROWS: usize = 8;
 
 static NUMBERED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^(\s*(?:[^\s\w]\s*)?)(\d{1,2})[.)]\s+(\S.*)$").expect("is a constant"));
 /// What says whether an option is taken, not what it is.
 static TICK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[.?\]\s*|\s*[✔✓√]$").expect("is a constant"));
 /// A box for a tick, where several options can be taken.
-static BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("is a constant"));
+static TICK_BOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\[([ ✔✓√xX])\]\s").expect("is a constant"));
 
-pub(super) struct Found {
+pub(super) struct FoundOptions {
     pub(super) options: Vec<DialogOption>,
     /// The rows that hold them.
     pub(super) lines: Range<usize>,
@@ -35,22 +35,27 @@ pub(super) struct Found {
     pub(super) ticks: Vec<(u32, bool)>,
 }
 
-impl Found {
+impl FoundOptions {
     /// For a dialog without options.
-    pub(super) fn nothing_at(line: usize) -> Self {
+    pub(super) fn none_at(line: usize) -> Self {
         let (options, labels, ticks) = (Vec::new(), Vec::new(), Vec::new());
         Self { options, lines: line..line, lead: String::new(), labels, marked: None, ticks }
     }
 }
 
 /// Rows `1. Yes`, counted down from the last one above `end`.
-pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, described: bool) -> Option<Found> {
+pub(super) fn numbered(
+    lines: &[DialogLine<'_>],
+    end: usize,
+    marker: Option<&Regex>,
+    described: bool,
+) -> Option<FoundOptions> {
     let mut found: Vec<(usize, u32, String, usize)> = Vec::new();
     let mut labels: Vec<(usize, usize)> = Vec::new();
     let mut marked: Vec<u32> = Vec::new();
     let mut gap = 0;
     let mut scrolled = false;
-    for at in (end.saturating_sub(HIGHEST_LIST)..end).rev() {
+    for at in (end.saturating_sub(MAX_LIST_ROWS)..end).rev() {
         let Some(parts) = NUMBERED.captures(lines[at].text) else {
             // Right above the first one that is on screen.
             if lines[at].text.trim() == "▲" && gap == 0 && !found.is_empty() {
@@ -58,7 +63,7 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
                 break;
             }
             gap += usize::from(lines[at].has_text());
-            if gap > if found.is_empty() { LONGEST_GAP } else { LONGEST_DESCRIPTION } {
+            if gap > if found.is_empty() { MAX_GAP_ROWS } else { MAX_DESCRIPTION_ROWS } {
                 return None;
             }
             continue;
@@ -86,7 +91,7 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
     }
     found.reverse();
     labels.reverse();
-    let tick = |(_, n, label, _): &(usize, u32, String, usize)| Some((*n, &BOX.captures(label)?[1] != " "));
+    let tick = |(_, n, label, _): &(usize, u32, String, usize)| Some((*n, &TICK_BOX.captures(label)?[1] != " "));
     let ticks: Vec<(u32, bool)> = found.iter().filter_map(tick).collect();
     // Where options are ticked, the selection may be on what sends them off.
     let is_below = |marker: &Regex| {
@@ -101,24 +106,24 @@ pub(super) fn numbered(lines: &[Line<'_>], end: usize, marker: Option<&Regex>, d
     let mut options = Vec::with_capacity(found.len());
     for (index, (at, n, label, column)) in found.iter().enumerate() {
         let next = found.get(index + 1).map_or(end, |next| next.0);
-        let rest: Vec<&Line<'_>> =
+        let rest: Vec<&DialogLine<'_>> =
             lines[at + 1..next].iter().take_while(|l| l.has_text() && l.indent() >= *column).collect();
         last_line = at + rest.len();
         let mut label = label.clone();
         if !described {
             rest.iter().for_each(|line| label.extend([" ", line.text.trim()]));
         }
-        options.push(DialogOption { n: *n, label: cleaned(&label) });
+        options.push(DialogOption { n: *n, label: clean_label(&label) });
     }
     let marked = marked.first().copied();
-    Some(Found { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked, ticks })
+    Some(FoundOptions { options, lines: found[0].0..last_line + 1, lead: String::new(), labels, marked, ticks })
 }
 
 /// Rows around the marked one that begin in its column.
-pub(super) fn listed(lines: &[Line<'_>], end: usize, marker: &Regex) -> Option<Found> {
-    let from = end.saturating_sub(HIGHEST_LIST);
+pub(super) fn listed(lines: &[DialogLine<'_>], end: usize, marker: &Regex) -> Option<FoundOptions> {
+    let from = end.saturating_sub(MAX_LIST_ROWS);
     let (at, column) = (from..end).rev().find_map(|at| Some((at, marked_column(lines[at].text, marker)?)))?;
-    let belongs = |line: &&Line<'_>| line.has_text() && line.indent() >= column;
+    let belongs = |line: &&DialogLine<'_>| line.has_text() && line.indent() >= column;
     let above = lines[from..at].iter().rev().take_while(belongs).count();
     let below = lines[at + 1..end].iter().take_while(belongs).count();
     let rows = at - above..at + below + 1;
@@ -136,9 +141,9 @@ pub(super) fn listed(lines: &[Line<'_>], end: usize, marker: &Regex) -> Option<F
             marked = u32::try_from(texts.len()).ok();
         }
     }
-    let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label: cleaned(&label) }).collect::<Vec<_>>();
-    (options.len() > 1 && lines[at + below + 1..end].iter().filter(|l| l.has_text()).count() <= LONGEST_GAP)
-        .then_some(Found { options, lines: rows, lead: String::new(), labels, marked, ticks: Vec::new() })
+    let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label: clean_label(&label) }).collect::<Vec<_>>();
+    (options.len() > 1 && lines[at + below + 1..end].iter().filter(|l| l.has_text()).count() <= MAX_GAP_ROWS)
+        .then_some(FoundOptions { options, lines: rows, lead: String::new(), labels, marked, ticks: Vec::new() })
 }
 
 /// The column where the text behind a marker begins.
@@ -153,19 +158,19 @@ fn marked_column(text: &str, marker: &Regex) -> Option<usize> {
 }
 
 /// The last row with several of them.
-pub(super) fn inline(lines: &[Line<'_>], end: usize, each: &Regex) -> Option<Found> {
-    let from = end.saturating_sub(LONGEST_GAP);
+pub(super) fn inline(lines: &[DialogLine<'_>], end: usize, each: &Regex) -> Option<FoundOptions> {
+    let from = end.saturating_sub(MAX_GAP_ROWS);
     let at = (from..end).rev().find(|at| each.find_iter(lines[*at].text).nth(1).is_some())?;
     let text = lines[at].text;
     let lead = text[..each.find(text)?.start()].trim().to_owned();
     let texts = each.find_iter(text).map(|found| found.as_str().trim().to_owned());
     let options = (1..).zip(texts).map(|(n, label)| DialogOption { n, label }).collect();
     let labels = each.find_iter(text).map(|found| (at, found.start())).collect();
-    Some(Found { options, lines: at..at + 1, lead, labels, marked: None, ticks: Vec::new() })
+    Some(FoundOptions { options, lines: at..at + 1, lead, labels, marked: None, ticks: Vec::new() })
 }
 
 /// The label alone: descriptions may stand beside it, in a column of their own.
-fn cleaned(label: &str) -> String {
+fn clean_label(label: &str) -> String {
     let alone = label.split("  ").next().unwrap_or(label).trim();
     TICK.replace_all(alone, "").trim().to_owned()
 }

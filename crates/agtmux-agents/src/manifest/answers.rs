@@ -8,36 +8,36 @@ use serde::Deserialize;
 use super::pattern::compile as compile_pattern;
 
 #[derive(Default, Deserialize)]
-pub(super) struct Written {
-    approve: Option<WrittenWay>,
-    deny: Option<WrittenWay>,
+pub(super) struct AnswersToml {
+    approve: Option<AnswerMethodToml>,
+    deny: Option<AnswerMethodToml>,
     option: Option<String>,
-    text: Option<WrittenText>,
+    text: Option<TextAnswerToml>,
     #[serde(default)]
-    dialogs: BTreeMap<String, WrittenAnswers>,
+    dialogs: BTreeMap<String, DialogAnswersToml>,
 }
 
 #[derive(Deserialize)]
-struct WrittenAnswers {
-    approve: Option<WrittenWay>,
-    deny: Option<WrittenWay>,
+struct DialogAnswersToml {
+    approve: Option<AnswerMethodToml>,
+    deny: Option<AnswerMethodToml>,
     option: Option<String>,
     many: Option<Vec<String>>,
-    text: Option<WrittenText>,
+    text: Option<TextAnswerToml>,
     #[serde(default)]
-    then: BTreeMap<String, Plain>,
+    then: BTreeMap<String, SimpleAnswer>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WrittenWay {
+enum AnswerMethodToml {
     Keys(Vec<String>),
     Option { option: String, except: Option<String> },
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenText {
+struct TextAnswerToml {
     at: Option<String>,
     take: Option<String>,
     #[serde(default)]
@@ -56,7 +56,7 @@ struct WrittenText {
 /// An answer that needs nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Plain {
+pub enum SimpleAnswer {
     Approve,
     Deny,
 }
@@ -74,7 +74,7 @@ pub enum OptionKeys {
 
 /// How a plain answer is given.
 #[derive(Debug, Clone)]
-pub enum Way {
+pub enum AnswerMethod {
     /// By keys, with the names that tmux has for them.
     Keys(Vec<String>),
     /// By the first option that fits.
@@ -84,20 +84,20 @@ pub enum Way {
 /// Which options are meant, by their labels.
 #[derive(Debug, Clone)]
 pub struct OptionPattern {
-    fits: Regex,
+    include: Regex,
     /// Those that would allow more than what is asked for.
     except: Option<Regex>,
 }
 
 impl OptionPattern {
     pub fn is_match(&self, label: &str) -> bool {
-        self.fits.is_match(label) && !self.except.as_ref().is_some_and(|except| except.is_match(label))
+        self.include.is_match(label) && !self.except.as_ref().is_some_and(|except| except.is_match(label))
     }
 }
 
 /// How words of one's own are given: what has to be done before they can be typed.
 #[derive(Debug, Clone)]
-pub struct TextWay {
+pub struct TextAnswerMethod {
     /// The selection is moved to the option that fits.
     pub at: Option<Regex>,
     /// The option that fits is taken.
@@ -117,47 +117,47 @@ pub struct TextWay {
 /// What is not known is none, and cannot be answered.
 #[derive(Debug, Clone, Default)]
 pub struct AnswerKeys {
-    pub approve: Option<Way>,
-    pub deny: Option<Way>,
+    pub approve: Option<AnswerMethod>,
+    pub deny: Option<AnswerMethod>,
     pub option: Option<OptionKeys>,
     /// Its options are ticked, and these keys on one of them send off what is ticked.
     pub many: Option<Vec<String>>,
-    pub text: Option<TextWay>,
+    pub text: Option<TextAnswerMethod>,
     /// Dialogs that an answer may bring up and that belong to it, and how they are answered.
-    pub then: BTreeMap<String, Plain>,
+    pub then: BTreeMap<String, SimpleAnswer>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
-    usual: AnswerKeys,
+pub(crate) struct AnswerRules {
+    default_keys: AnswerKeys,
     by_dialog: BTreeMap<String, AnswerKeys>,
 }
 
-impl Answers {
-    pub(crate) fn to(&self, dialog: &str) -> &AnswerKeys {
-        self.by_dialog.get(dialog).unwrap_or(&self.usual)
+impl AnswerRules {
+    pub(crate) fn for_dialog(&self, dialog: &str) -> &AnswerKeys {
+        self.by_dialog.get(dialog).unwrap_or(&self.default_keys)
     }
 
     /// The dialogs that are named.
-    pub(super) fn dialogs(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn dialog_names(&self) -> impl Iterator<Item = &String> {
         self.by_dialog.iter().flat_map(|(name, keys)| keys.then.keys().chain([name]))
     }
 }
 
-pub(super) fn compile(written: Written) -> Result<Answers, String> {
-    let Written { approve, deny, option, text, dialogs } = written;
-    let given = WrittenAnswers { approve, deny, option, many: None, text, then: BTreeMap::new() };
-    let usual = answers("answers", given, &AnswerKeys::default())?;
-    let own = |(name, given): (String, WrittenAnswers)| {
-        let keys = answers(&format!("answers.dialogs.{name}"), given, &usual)?;
+pub(super) fn compile(written: AnswersToml) -> Result<AnswerRules, String> {
+    let AnswersToml { approve, deny, option, text, dialogs } = written;
+    let given = DialogAnswersToml { approve, deny, option, many: None, text, then: BTreeMap::new() };
+    let usual = compile_answers("answers", given, &AnswerKeys::default())?;
+    let own = |(name, given): (String, DialogAnswersToml)| {
+        let keys = compile_answers(&format!("answers.dialogs.{name}"), given, &usual)?;
         Ok((name, keys))
     };
     let by_dialog = dialogs.into_iter().map(own).collect::<Result<_, String>>()?;
-    Ok(Answers { usual, by_dialog })
+    Ok(AnswerRules { default_keys: usual, by_dialog })
 }
 
 /// What a dialog does not say for itself is as usual.
-fn answers(place: &str, written: WrittenAnswers, usual: &AnswerKeys) -> Result<AnswerKeys, String> {
+fn compile_answers(place: &str, written: DialogAnswersToml, usual: &AnswerKeys) -> Result<AnswerKeys, String> {
     let option = match written.option.as_deref() {
         None => usual.option,
         Some("{n}") => Some(OptionKeys::Digits),
@@ -167,18 +167,18 @@ fn answers(place: &str, written: WrittenAnswers, usual: &AnswerKeys) -> Result<A
         Some(other) => return Err(format!("'{place}.option' is '{{n}}', 'down' or 'right', not '{other}'")),
     };
     let keys = AnswerKeys {
-        approve: way(&format!("'{place}.approve'"), written.approve, &usual.approve)?,
-        deny: way(&format!("'{place}.deny'"), written.deny, &usual.deny)?,
+        approve: compile_method(&format!("'{place}.approve'"), written.approve, &usual.approve)?,
+        deny: compile_method(&format!("'{place}.deny'"), written.deny, &usual.deny)?,
         option,
         many: written.many,
         text: match written.text {
             None => usual.text.clone(),
             Some(given) if given.none => None,
-            Some(given) => Some(text(&format!("'{place}.text"), given)?),
+            Some(given) => Some(compile_text(&format!("'{place}.text"), given)?),
         },
         then: written.then,
     };
-    let takes = [&keys.approve, &keys.deny].iter().any(|way| matches!(way, Some(Way::Option(_))));
+    let takes = [&keys.approve, &keys.deny].iter().any(|way| matches!(way, Some(AnswerMethod::Option(_))));
     let takes = takes || keys.text.as_ref().is_some_and(|text| text.take.is_some());
     if takes && keys.option.is_none() {
         return Err(format!("'{place}' takes an option, but has no 'option' that says how"));
@@ -190,25 +190,29 @@ fn answers(place: &str, written: WrittenAnswers, usual: &AnswerKeys) -> Result<A
 }
 
 /// An empty list says that there is no such key.
-fn way(what: &str, written: Option<WrittenWay>, usual: &Option<Way>) -> Result<Option<Way>, String> {
+fn compile_method(
+    what: &str,
+    written: Option<AnswerMethodToml>,
+    usual: &Option<AnswerMethod>,
+) -> Result<Option<AnswerMethod>, String> {
     Ok(match written {
         None => usual.clone(),
-        Some(WrittenWay::Keys(keys)) => (!keys.is_empty()).then_some(Way::Keys(keys)),
-        Some(WrittenWay::Option { option, except }) => {
+        Some(AnswerMethodToml::Keys(keys)) => (!keys.is_empty()).then_some(AnswerMethod::Keys(keys)),
+        Some(AnswerMethodToml::Option { option, except }) => {
             let except = except.map(|except| compile_pattern(what, &except)).transpose()?;
-            Some(Way::Option(OptionPattern { fits: compile_pattern(what, &option)?, except }))
+            Some(AnswerMethod::Option(OptionPattern { include: compile_pattern(what, &option)?, except }))
         }
     })
 }
 
-fn text(what: &str, written: WrittenText) -> Result<TextWay, String> {
+fn compile_text(what: &str, written: TextAnswerToml) -> Result<TextAnswerMethod, String> {
     if written.at.is_some() && written.take.is_some() {
         return Err(format!("{what}' has both 'at' and 'take': an option is either gone to or taken"));
     }
     let some = |key: &str, pattern: Option<String>| {
         pattern.map(|pattern| compile_pattern(&format!("{what}.{key}'"), &pattern)).transpose()
     };
-    Ok(TextWay {
+    Ok(TextAnswerMethod {
         at: some("at", written.at)?,
         take: some("take", written.take)?,
         keys: written.keys,

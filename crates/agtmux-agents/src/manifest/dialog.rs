@@ -4,16 +4,16 @@ use agtmux_core::evidence::DialogKind;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::Look;
-use super::pattern::{check_name, compile as compile_pattern, compile_some};
+use super::StyleCondition;
+use super::pattern::{check_name, compile as compile_pattern, compile_optional};
 
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct DialogRuleToml {
     name: String,
     kind: DialogKind,
-    options: WrittenChoices,
+    options: OptionFormatToml,
     marker: Option<String>,
-    selected: Option<Look>,
+    selected: Option<StyleCondition>,
     choices: Option<String>,
     #[serde(default)]
     described: bool,
@@ -23,15 +23,15 @@ pub(super) struct Written {
     question: Option<String>,
     offers: Option<String>,
     hint: Option<String>,
-    #[serde(default = "usual_trail")]
+    #[serde(default = "default_trail")]
     trail: usize,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     conclusive: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum WrittenChoices {
+enum OptionFormatToml {
     Numbered,
     Listed,
     Inline,
@@ -39,17 +39,17 @@ enum WrittenChoices {
 }
 
 /// A hint that is too long for the pane goes on in a row or two.
-fn usual_trail() -> usize {
+fn default_trail() -> usize {
     2
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
 /// How options are written.
 #[derive(Debug)]
-pub(crate) enum Choices {
+pub(crate) enum OptionFormat {
     /// `1. Yes` in rows, one of them marked, if a marker is given. It is looked for in what is before the number.
     Numbered { marker: Option<Regex> },
     /// Rows of which one is marked; the others begin in the same column. The marker is looked for in the first
@@ -65,9 +65,9 @@ pub(crate) enum Choices {
 pub(crate) struct DialogRule {
     pub(crate) name: String,
     pub(crate) kind: DialogKind,
-    pub(crate) choices: Choices,
+    pub(crate) choices: OptionFormat,
     /// How the selected option looks, where no marker tells.
-    pub(crate) selected: Option<Look>,
+    pub(crate) selected: Option<StyleCondition>,
     /// Whether rows below an option describe it. They are part of its label otherwise.
     pub(crate) described: bool,
     /// Whether it must have boxes for ticks.
@@ -86,23 +86,23 @@ pub(crate) struct DialogRule {
     pub(crate) conclusive: bool,
 }
 
-pub(super) fn compile(written: Vec<Written>) -> Result<Vec<DialogRule>, String> {
+pub(super) fn compile(written: Vec<DialogRuleToml>) -> Result<Vec<DialogRule>, String> {
     written.into_iter().map(compile_rule).collect()
 }
 
-fn compile_rule(written: Written) -> Result<DialogRule, String> {
+fn compile_rule(written: DialogRuleToml) -> Result<DialogRule, String> {
     check_name("dialog", &written.name)?;
     let what = |key: &str| format!("dialog '{}': '{key}'", written.name);
-    let some = |key: &str, pattern: &Option<String>| compile_some(&what(key), pattern.as_deref());
+    let some = |key: &str, pattern: &Option<String>| compile_optional(&what(key), pattern.as_deref());
     let needed = |key: &str, pattern: &Option<String>| match pattern {
         Some(pattern) => compile_pattern(&what(key), pattern),
         None => Err(format!("{} is needed for these options", what(key))),
     };
     let choices = match written.options {
-        WrittenChoices::Numbered => Choices::Numbered { marker: some("marker", &written.marker)? },
-        WrittenChoices::Listed => Choices::Listed { marker: needed("marker", &written.marker)? },
-        WrittenChoices::Inline => Choices::Inline { each: needed("choices", &written.choices)? },
-        WrittenChoices::None => Choices::None,
+        OptionFormatToml::Numbered => OptionFormat::Numbered { marker: some("marker", &written.marker)? },
+        OptionFormatToml::Listed => OptionFormat::Listed { marker: needed("marker", &written.marker)? },
+        OptionFormatToml::Inline => OptionFormat::Inline { each: needed("choices", &written.choices)? },
+        OptionFormatToml::None => OptionFormat::None,
     };
     let rule = DialogRule {
         kind: written.kind,
@@ -118,18 +118,18 @@ fn compile_rule(written: Written) -> Result<DialogRule, String> {
         conclusive: written.conclusive,
         name: written.name,
     };
-    match rule.impossible() {
+    match rule.invalid_reason() {
         Some(why) => Err(format!("dialog '{}' {why}", rule.name)),
         None => Ok(rule),
     }
 }
 
 impl DialogRule {
-    fn impossible(&self) -> Option<&'static str> {
+    fn invalid_reason(&self) -> Option<&'static str> {
         if self.hint.is_none() && self.head.is_none() && self.question.is_none() && self.offers.is_none() {
             return Some("would call any list a dialog: give it 'hint', 'head', 'question' or 'offers'");
         }
-        if matches!(self.choices, Choices::None) && (self.offers.is_some() || self.hint.is_none()) {
+        if matches!(self.choices, OptionFormat::None) && (self.offers.is_some() || self.hint.is_none()) {
             return Some("has no options: it needs a 'hint' and cannot have 'offers'");
         }
         None

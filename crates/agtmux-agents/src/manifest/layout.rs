@@ -3,10 +3,10 @@
 use regex::Regex;
 use serde::Deserialize;
 
-use super::pattern::{compile, compile_all, compile_some};
+use super::pattern::{compile, compile_all, compile_optional};
 
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct LayoutToml {
     top: Option<String>,
     lid: Option<String>,
     alone: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Written {
 
 /// How the input box is found, and what is around it. Patterns see one row each.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct ScreenLayout {
     /// The row above the box.
     pub(crate) top: Option<Regex>,
     /// A row right above the prompt that opens a box as well; a top just above it is still the one that counts.
@@ -58,22 +58,22 @@ pub(crate) struct Layout {
     pub(crate) ghost: Vec<Regex>,
 }
 
-impl Layout {
-    pub(super) fn compile(written: Written) -> Result<Self, String> {
+impl ScreenLayout {
+    pub(super) fn compile(written: LayoutToml) -> Result<Self, String> {
         Ok(Self {
-            top: compile_some("'layout.top'", written.top.as_deref())?,
-            lid: compile_some("'layout.lid'", written.lid.as_deref())?,
-            alone: compile_some("'layout.alone'", written.alone.as_deref())?,
+            top: compile_optional("'layout.top'", written.top.as_deref())?,
+            lid: compile_optional("'layout.lid'", written.lid.as_deref())?,
+            alone: compile_optional("'layout.alone'", written.alone.as_deref())?,
             prompt: compile("'layout.prompt'", &written.prompt)?,
             gap: written.gap,
-            bottom: compile_some("'layout.bottom'", written.bottom.as_deref())?,
-            foot: compile_some("'layout.foot'", written.foot.as_deref())?,
+            bottom: compile_optional("'layout.bottom'", written.bottom.as_deref())?,
+            foot: compile_optional("'layout.foot'", written.foot.as_deref())?,
             footer: written.footer,
-            not_below: compile_some("'layout.not_below'", written.not_below.as_deref())?,
-            entry: compile_some("'layout.entry'", written.entry.as_deref())?,
-            user: compile_some("'layout.user'", written.user.as_deref())?,
-            dialog: compile_some("'layout.dialog'", written.dialog.as_deref())?,
-            label: compile_some("'layout.label'", written.label.as_deref())?,
+            not_below: compile_optional("'layout.not_below'", written.not_below.as_deref())?,
+            entry: compile_optional("'layout.entry'", written.entry.as_deref())?,
+            user: compile_optional("'layout.user'", written.user.as_deref())?,
+            dialog: compile_optional("'layout.dialog'", written.dialog.as_deref())?,
+            label: compile_optional("'layout.label'", written.label.as_deref())?,
             ghost: compile_all("'layout.ghost'", &written.ghost)?,
         })
     }

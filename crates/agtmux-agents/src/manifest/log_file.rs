@@ -3,16 +3,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::glob;
-use crate::native::at;
+use crate::native::value_at;
 
 /// Whether a file's name fits a pattern of a path's part.
-pub fn name_fits(pattern: &str, name: &[u8]) -> bool {
-    glob::fits(pattern, name)
+pub fn name_matches(pattern: &str, name: &[u8]) -> bool {
+    glob::matches(pattern, name)
 }
 
 /// A log that an agent writes of what it does: a JSON document per line, only ever added to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct LogFile {
+pub struct AgentLogFile {
     /// The variable that moves the agent's directory elsewhere.
     #[serde(default)]
     pub root_variable: Option<String>,
@@ -30,7 +30,7 @@ pub struct LogFile {
     time: String,
 }
 
-impl LogFile {
+impl AgentLogFile {
     pub(super) fn problem(&self) -> Option<String> {
         let plain = |path: &str| {
             let parts = || path.split('/');
@@ -44,19 +44,19 @@ impl LogFile {
     }
 
     /// Whether a path below the agent's directory is one of its logs.
-    pub fn fits(&self, below_root: &str) -> bool {
+    pub fn matches_path(&self, below_root: &str) -> bool {
         let (mut wanted, mut found) = (self.path.split('/'), below_root.split('/'));
         loop {
             match (wanted.next(), found.next()) {
                 (None, None) => return true,
-                (Some(pattern), Some(name)) if name_fits(pattern, name.as_bytes()) => {}
+                (Some(pattern), Some(name)) if name_matches(pattern, name.as_bytes()) => {}
                 _ => return false,
             }
         }
     }
 
     pub fn event_type<'v>(&self, record: &'v Value) -> Option<&'v str> {
-        self.event.iter().find_map(|path| at(record, path)?.as_str())
+        self.event.iter().find_map(|path| value_at(record, path)?.as_str())
     }
 
     pub fn time(&self, record: &Value) -> Option<Timestamp> {
@@ -66,7 +66,7 @@ impl LogFile {
 
 /// As RFC 3339, or in milliseconds.
 pub(super) fn time_at(record: &Value, path: &str) -> Option<Timestamp> {
-    match at(record, path)? {
+    match value_at(record, path)? {
         Value::String(text) => text.parse().ok(),
         number => Timestamp::from_millisecond(number.as_i64()?).ok(),
     }
@@ -78,8 +78,8 @@ mod tests {
 
     use super::*;
 
-    fn log(path: &str, lock: Option<&str>) -> LogFile {
-        LogFile {
+    fn log(path: &str, lock: Option<&str>) -> AgentLogFile {
+        AgentLogFile {
             root_variable: None,
             root: ".agent".into(),
             path: path.into(),
@@ -92,11 +92,11 @@ mod tests {
     #[test]
     fn a_star_stays_within_a_name() {
         let log = log("sessions/*/rollout-*.jsonl", None);
-        assert!(log.fits("sessions/15/rollout-a.jsonl"));
+        assert!(log.matches_path("sessions/15/rollout-a.jsonl"));
         for other in
             ["sessions/11/15/rollout-a.jsonl", "sessions/15/other.jsonl", "sessions/15", "x/15/rollout-a.jsonl"]
         {
-            assert!(!log.fits(other), "{other}");
+            assert!(!log.matches_path(other), "{other}");
         }
     }
 

@@ -3,9 +3,9 @@
 mod answers;
 mod dialog;
 mod layout;
+mod location;
 mod log_file;
 mod pattern;
-mod place;
 mod process;
 mod resume;
 mod screen;
@@ -19,15 +19,15 @@ use std::sync::OnceLock;
 
 use crate::native::{EventRule, NativeRules};
 
-pub use answers::{AnswerKeys, OptionKeys, OptionPattern, Plain, TextWay, Way};
-pub(crate) use dialog::{Choices, DialogRule};
-pub(crate) use layout::Layout;
-pub use log_file::{LogFile, name_fits};
-pub use place::ManifestError;
-pub(crate) use process::{ProcessRules, Strength};
-pub use resume::Resume;
-pub(crate) use screen::{Look, Needs, Region, ScreenRule, StyleRule};
-pub use status_file::StatusFile;
+pub use answers::{AnswerKeys, AnswerMethod, OptionKeys, OptionPattern, SimpleAnswer, TextAnswerMethod};
+pub(crate) use dialog::{DialogRule, OptionFormat};
+pub(crate) use layout::ScreenLayout;
+pub use location::ManifestError;
+pub use log_file::{AgentLogFile, name_matches};
+pub(crate) use process::{MatchStrength, ProcessRules};
+pub use resume::ResumeTemplate;
+pub(crate) use screen::{BoxRequirement, ScreenRegion, ScreenRule, StyleCondition, StyleRule};
+pub use status_file::AgentStatusFile;
 pub(crate) use title::TitleRule;
 pub use typing::TypingRules;
 
@@ -36,30 +36,30 @@ pub const CONTRACT: u32 = 1;
 
 /// Read first: another contract may give the same keys other meanings.
 #[derive(Deserialize)]
-struct Header {
+struct ManifestHeader {
     contract: u32,
 }
 
 /// As it is written. Rules are compiled from it, so that a mistake can be told with the name of its rule.
 #[derive(Deserialize)]
-struct Written {
+struct ManifestToml {
     #[serde(rename = "contract")]
     _contract: u32,
     name: AgentType,
-    #[serde(default = "first_version")]
+    #[serde(default = "default_version")]
     version: u32,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     measured: bool,
     process: ProcessRules,
-    layout: Option<layout::Written>,
+    layout: Option<layout::LayoutToml>,
     #[serde(default)]
-    screen: Vec<screen::Written>,
+    screen: Vec<screen::ScreenRuleToml>,
     #[serde(default)]
-    title: Vec<title::Written>,
+    title: Vec<title::TitleRuleToml>,
     #[serde(default)]
-    dialog: Vec<dialog::Written>,
+    dialog: Vec<dialog::DialogRuleToml>,
     #[serde(default)]
-    answers: answers::Written,
+    answers: answers::AnswersToml,
     #[serde(default)]
     typing: TypingRules,
     #[serde(default)]
@@ -67,26 +67,26 @@ struct Written {
     #[serde(default)]
     event: Vec<EventRule>,
     #[serde(default)]
-    status_file: Option<StatusFile>,
+    status_file: Option<AgentStatusFile>,
     #[serde(default)]
-    log: Option<LogFile>,
+    log: Option<AgentLogFile>,
     #[serde(default)]
-    resume: Option<Resume>,
+    resume: Option<ResumeTemplate>,
 }
 
-impl Written {
+impl ManifestToml {
     /// With the keys that this build does not know.
     fn read(file: &str, text: &str) -> Result<(Self, Vec<String>), ManifestError> {
         let syntax = |error| ManifestError::syntax(file, text, &error);
-        let header: Header = toml::from_str(text).map_err(syntax)?;
+        let header: ManifestHeader = toml::from_str(text).map_err(syntax)?;
         if header.contract != CONTRACT {
             let problem = format!(
                 "written for contract {}, this build reads contract {CONTRACT}; update agtmux or the manifest",
                 header.contract
             );
             return Err(ManifestError {
-                line: place::line_of_key(text, "contract"),
-                ..ManifestError::whole(file, problem)
+                line: location::line_of_key(text, "contract"),
+                ..ManifestError::for_file(file, problem)
             });
         }
         let mut warnings = Vec::new();
@@ -95,26 +95,26 @@ impl Written {
             // A part that may be missing stands in the path as a question mark.
             let key = key.to_string().replace(".?", "");
             let what = format!("'{key}' is not known to this build and has no effect");
-            warnings.push(place::at(file, place::line_of_key(text, &key), &what));
+            warnings.push(location::format_location(file, location::line_of_key(text, &key), &what));
         });
         Ok((written.map_err(syntax)?, warnings))
     }
 }
 
 /// The part of it that tells how the agent looks.
-struct Looks {
-    layout: Option<layout::Written>,
-    screen: Vec<screen::Written>,
-    title: Vec<title::Written>,
-    dialog: Vec<dialog::Written>,
-    answers: answers::Written,
+struct DisplayRulesToml {
+    layout: Option<layout::LayoutToml>,
+    screen: Vec<screen::ScreenRuleToml>,
+    title: Vec<title::TitleRuleToml>,
+    dialog: Vec<dialog::DialogRuleToml>,
+    answers: answers::AnswersToml,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
-fn first_version() -> u32 {
+fn default_version() -> u32 {
     1
 }
 
@@ -130,37 +130,37 @@ pub(crate) struct Manifest {
     /// How to read the agent's own events, and what each says.
     pub(crate) native: NativeRules,
     pub(crate) event: Vec<EventRule>,
-    pub(crate) status_file: Option<StatusFile>,
-    pub(crate) log: Option<LogFile>,
-    pub(crate) resume: Option<Resume>,
+    pub(crate) status_file: Option<AgentStatusFile>,
+    pub(crate) log: Option<AgentLogFile>,
+    pub(crate) resume: Option<ResumeTemplate>,
     /// Keys that this build does not know.
     pub(crate) warnings: Vec<String>,
-    rules: OnceLock<Rules>,
+    rules: OnceLock<DisplayRules>,
     /// What the rules are compiled from when they are first needed.
     embedded: Option<&'static str>,
 }
 
 /// How an agent looks. Patterns take memory, and most people use few of the agents that are known.
 #[derive(Debug)]
-pub(crate) struct Rules {
-    pub(crate) layout: Option<Layout>,
+pub(crate) struct DisplayRules {
+    pub(crate) layout: Option<ScreenLayout>,
     /// The strongest first.
     pub(crate) screen: Vec<ScreenRule>,
     pub(crate) title: Vec<TitleRule>,
     pub(crate) dialog: Vec<DialogRule>,
-    pub(crate) answers: answers::Answers,
+    pub(crate) answers: answers::AnswerRules,
 }
 
 impl Manifest {
     /// One of our own: its rules are compiled when they are needed.
     pub(crate) fn embedded(file: &str, text: &'static str) -> Result<Self, ManifestError> {
-        let (written, warnings) = Written::read(file, text)?;
+        let (written, warnings) = ManifestToml::read(file, text)?;
         let (manifest, _) =
             Self::without_rules(written, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))?;
         Ok(Self { embedded: Some(text), ..manifest })
     }
 
-    pub(crate) fn rules(&self) -> &Rules {
+    pub(crate) fn rules(&self) -> &DisplayRules {
         self.rules.get_or_init(|| {
             let compiled = self.embedded.map(|text| Self::parse(self.name.as_str(), text));
             let rules = compiled.and_then(Result::ok).and_then(|manifest| manifest.rules.into_inner());
@@ -169,14 +169,14 @@ impl Manifest {
     }
 
     pub(crate) fn parse(file: &str, text: &str) -> Result<Self, ManifestError> {
-        let (written, warnings) = Written::read(file, text)?;
+        let (written, warnings) = ManifestToml::read(file, text)?;
         Self::compile(written, warnings).map_err(|problem| ManifestError::invalid(file, text, problem))
     }
 
-    fn compile(written: Written, warnings: Vec<String>) -> Result<Self, String> {
+    fn compile(written: ManifestToml, warnings: Vec<String>) -> Result<Self, String> {
         let (manifest, looks) = Self::without_rules(written, warnings)?;
-        let rules = Rules {
-            layout: looks.layout.map(Layout::compile).transpose()?,
+        let rules = DisplayRules {
+            layout: looks.layout.map(ScreenLayout::compile).transpose()?,
             screen: screen::compile(looks.screen)?,
             title: title::compile(looks.title)?,
             dialog: dialog::compile(looks.dialog)?,
@@ -188,7 +188,7 @@ impl Manifest {
         }
     }
 
-    fn without_rules(written: Written, warnings: Vec<String>) -> Result<(Self, Looks), String> {
+    fn without_rules(written: ManifestToml, warnings: Vec<String>) -> Result<(Self, DisplayRulesToml), String> {
         let name_is_plain = |name: &str| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         };
@@ -198,9 +198,9 @@ impl Manifest {
         if let Some(problem) = written.process.problem() {
             return Err(problem.into());
         }
-        let files = written.status_file.iter().filter_map(StatusFile::problem);
-        let files = files.chain(written.log.iter().filter_map(LogFile::problem));
-        let others = files.chain(written.resume.iter().filter_map(Resume::problem));
+        let files = written.status_file.iter().filter_map(AgentStatusFile::problem);
+        let files = files.chain(written.log.iter().filter_map(AgentLogFile::problem));
+        let others = files.chain(written.resume.iter().filter_map(ResumeTemplate::problem));
         if let Some(problem) = written.event.iter().filter_map(EventRule::problem).chain(others).next() {
             return Err(problem);
         }
@@ -219,12 +219,12 @@ impl Manifest {
             rules: OnceLock::new(),
             embedded: None,
         };
-        let Written { layout, screen, title, dialog, answers, .. } = written;
-        Ok((manifest, Looks { layout, screen, title, dialog, answers }))
+        let ManifestToml { layout, screen, title, dialog, answers, .. } = written;
+        Ok((manifest, DisplayRulesToml { layout, screen, title, dialog, answers }))
     }
 }
 
-impl Rules {
+impl DisplayRules {
     /// What no part of it can see for itself.
     fn contradiction(&self) -> Option<String> {
         let names = || {
@@ -238,7 +238,7 @@ impl Rules {
             return Some(format!("rule '{}' judges a screen, but there is no [layout]", self.screen[0].name));
         }
         let knows = |name: &str| self.dialog.iter().any(|rule| rule.name == name);
-        let stray = self.answers.dialogs().find(|name| !knows(name));
+        let stray = self.answers.dialog_names().find(|name| !knows(name));
         stray.map(|name| format!("'answers.dialogs.{name}' is for a dialog that has no rule"))
     }
 }

@@ -3,8 +3,8 @@
 use regex::{Regex, RegexBuilder};
 
 /// Compiled, in bytes. Matching takes time in proportion to it and to the text: no pattern makes the daemon wait.
-const LARGEST: usize = 256 << 10;
-const LARGEST_CACHE: usize = 1 << 20;
+const MAX_PATTERN_BYTES: usize = 256 << 10;
+const MAX_DFA_BYTES: usize = 1 << 20;
 
 /// A pattern of a rule; `what` names it in the error. `^` and `$` fit at each line.
 pub(super) fn compile(what: &str, pattern: &str) -> Result<Regex, String> {
@@ -12,7 +12,7 @@ pub(super) fn compile(what: &str, pattern: &str) -> Result<Regex, String> {
         return Err(format!("{what} is empty and would fit everything"));
     }
     let compiled =
-        RegexBuilder::new(pattern).multi_line(true).size_limit(LARGEST).dfa_size_limit(LARGEST_CACHE).build();
+        RegexBuilder::new(pattern).multi_line(true).size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_DFA_BYTES).build();
     compiled.map_err(|error| format!("{what} is no regular expression: {}", reason(&error.to_string())))
 }
 
@@ -26,7 +26,7 @@ pub(super) fn compile_all(what: &str, patterns: &[String]) -> Result<Vec<Regex>,
     patterns.iter().map(|pattern| compile(what, pattern)).collect()
 }
 
-pub(super) fn compile_some(what: &str, pattern: Option<&str>) -> Result<Option<Regex>, String> {
+pub(super) fn compile_optional(what: &str, pattern: Option<&str>) -> Result<Option<Regex>, String> {
     pattern.map(|pattern| compile(what, pattern)).transpose()
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::command_line::{Invocation, Runs, last_part};
+use crate::command_line::{Invocation, InvokedProgram, file_name};
 use crate::glob;
 use crate::process::ProcessFacts;
 
@@ -31,7 +31,7 @@ pub(crate) struct ProcessRules {
 
 /// How sure a match is. What is certain wins over what may be a mere wrapper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Strength {
+pub(crate) enum MatchStrength {
     Weak,
     Direct,
 }
@@ -52,14 +52,18 @@ impl ProcessRules {
         &self.programs
     }
 
-    pub(crate) fn judge(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> Option<Strength> {
-        if self.helpers.iter().any(|words| leads_with(invocation.args, words)) {
+    pub(crate) fn match_process(
+        &self,
+        process: &ProcessFacts<'_>,
+        invocation: &Invocation<'_>,
+    ) -> Option<MatchStrength> {
+        if self.helpers.iter().any(|words| starts_with_words(invocation.args, words)) {
             return None;
         }
         if self.is_direct(process, invocation) {
-            return Some(Strength::Direct);
+            return Some(MatchStrength::Direct);
         }
-        self.is_weak(process, invocation).then_some(Strength::Weak)
+        self.is_weak(process, invocation).then_some(MatchStrength::Weak)
     }
 
     pub(crate) fn is_headless(&self, invocation: &Invocation<'_>) -> bool {
@@ -72,16 +76,17 @@ impl ProcessRules {
             .iter()
             .take_while(|arg| *arg != b"--")
             .any(|arg| options.iter().any(|option| given(arg, option)))
-            || words.iter().any(|word| leads_with(invocation.args, std::slice::from_ref(*word)))
+            || words.iter().any(|word| starts_with_words(invocation.args, std::slice::from_ref(*word)))
     }
 
     fn is_direct(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
-        let named = [invocation.exe_name, invocation.own_name].into_iter().flatten().any(|name| self.names(name));
-        let at_its_place = || process.exe_path().is_some_and(|path| any_fits(&self.executables, path));
-        let interpreted = || match invocation.runs {
-            Runs::Script(path) => any_fits(&self.scripts, path),
-            Runs::Module(module) => self.modules.iter().any(|m| m.as_bytes() == module),
-            Runs::Itself | Runs::ShellScript(_) => false,
+        let named =
+            [invocation.exe_name, invocation.own_name].into_iter().flatten().any(|name| self.is_program_name(name));
+        let at_its_place = || process.exe_path().is_some_and(|path| any_matches(&self.executables, path));
+        let interpreted = || match invocation.program {
+            InvokedProgram::Script(path) => any_matches(&self.scripts, path),
+            InvokedProgram::Module(module) => self.modules.iter().any(|m| m.as_bytes() == module),
+            InvokedProgram::Itself | InvokedProgram::ShellScript(_) => false,
         };
         named || at_its_place() || interpreted()
     }
@@ -89,24 +94,24 @@ impl ProcessRules {
     /// A shell script of the agent's name, or a process that shows nothing but its short name, which the kernel takes
     /// from the script's name as well.
     fn is_weak(&self, process: &ProcessFacts<'_>, invocation: &Invocation<'_>) -> bool {
-        match invocation.runs {
-            Runs::ShellScript(path) => self.names(last_part(path)),
-            _ => process.argv.is_empty() && self.names(process.name),
+        match invocation.program {
+            InvokedProgram::ShellScript(path) => self.is_program_name(file_name(path)),
+            _ => process.argv.is_empty() && self.is_program_name(process.name),
         }
     }
 
-    fn names(&self, name: &[u8]) -> bool {
+    fn is_program_name(&self, name: &[u8]) -> bool {
         self.programs.iter().any(|program| program.as_bytes() == name)
     }
 }
 
-fn any_fits(patterns: &[String], path: &[u8]) -> bool {
-    patterns.iter().any(|pattern| glob::fits(pattern, path))
+fn any_matches(patterns: &[String], path: &[u8]) -> bool {
+    patterns.iter().any(|pattern| glob::matches(pattern, path))
 }
 
 /// Whether the first words that are not options, or options' values, are these. Which options take a value is not
 /// known, so one word after each is allowed to be one.
-fn leads_with(args: &[Vec<u8>], words: &[String]) -> bool {
+fn starts_with_words(args: &[Vec<u8>], words: &[String]) -> bool {
     let starts_here = |rest: &[Vec<u8>]| {
         rest.len() >= words.len() && rest.iter().zip(words).all(|(arg, word)| arg == word.as_bytes())
     };
@@ -133,7 +138,7 @@ mod tests {
         let leads = |args: &str, words: &str| {
             let args: Vec<Vec<u8>> = args.split(' ').map(|a| a.as_bytes().to_vec()).collect();
             let words: Vec<String> = words.split(' ').map(Into::into).collect();
-            leads_with(&args, &words)
+            starts_with_words(&args, &words)
         };
         assert!(leads("serve --port 1", "serve"));
         assert!(leads("-c model=x --verbose serve", "serve"));

@@ -4,12 +4,12 @@ const SESSION: &str = "{session}";
 
 /// How an agent goes on with a session of its own after it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Resume {
+pub struct ResumeTemplate {
     /// Words of a command line; `{session}` stands for the session's id.
     command: Vec<String>,
 }
 
-impl Resume {
+impl ResumeTemplate {
     /// The command line for this session. None for an id that no agent would give: it is typed into a shell.
     pub fn command_line(&self, session: &str) -> Option<String> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
@@ -38,8 +38,8 @@ impl Resume {
 mod tests {
     use super::*;
 
-    fn resume(words: &[&str]) -> Resume {
-        Resume { command: words.iter().map(|word| (*word).to_owned()).collect() }
+    fn resume(words: &[&str]) -> ResumeTemplate {
+        ResumeTemplate { command: words.iter().map(|word| (*word).to_owned()).collect() }
     }
 
     #[test]

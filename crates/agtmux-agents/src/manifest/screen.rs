@@ -4,14 +4,14 @@ use agtmux_core::state::State;
 use regex::Regex;
 use serde::Deserialize;
 
-use super::pattern::{check_name, compile as compile_pattern, compile_all, compile_some};
+use super::pattern::{check_name, compile as compile_pattern, compile_all, compile_optional};
 
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct ScreenRuleToml {
     name: String,
-    region: Region,
+    region: ScreenRegion,
     #[serde(default)]
-    needs: Needs,
+    needs: BoxRequirement,
     #[serde(default)]
     all: Vec<String>,
     #[serde(default)]
@@ -19,16 +19,16 @@ pub(super) struct Written {
     #[serde(default)]
     none: Vec<String>,
     #[serde(default)]
-    style: Vec<WrittenStyle>,
+    style: Vec<StyleRuleToml>,
     #[serde(default)]
     plain_too: bool,
     #[serde(default)]
-    absent: Vec<WrittenAbsence>,
+    absent: Vec<AbsentRuleToml>,
     title: Option<String>,
     not_title: Option<String>,
     title_from: Option<String>,
     state: State,
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     conclusive: bool,
     #[serde(default)]
     yields: bool,
@@ -39,25 +39,25 @@ pub(super) struct Written {
 }
 
 #[derive(Deserialize)]
-struct WrittenStyle {
+struct StyleRuleToml {
     r#match: String,
-    is: Look,
+    is: StyleCondition,
 }
 
 #[derive(Deserialize)]
-struct WrittenAbsence {
-    region: Region,
+struct AbsentRuleToml {
+    region: ScreenRegion,
     r#match: String,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
 /// A part of the screen. Blank rows are left out of all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Region {
+pub(crate) enum ScreenRegion {
     Whole,
     /// The last rows.
     Bottom,
@@ -75,14 +75,14 @@ pub(crate) enum Region {
     Turn,
 }
 
-impl Region {
+impl ScreenRegion {
     pub(crate) const COUNT: usize = Self::Turn as usize + 1;
 }
 
 /// What else must be on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Needs {
+pub(crate) enum BoxRequirement {
     #[default]
     Box,
     /// A box with so many rows above it that whatever belongs there is on screen.
@@ -94,7 +94,7 @@ pub(crate) enum Needs {
 /// How a piece of text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Look {
+pub(crate) enum StyleCondition {
     Bold,
     Dim,
     NotDim,
@@ -114,14 +114,14 @@ pub(crate) enum Look {
 #[derive(Debug)]
 pub(crate) struct StyleRule {
     pub(crate) pattern: Regex,
-    pub(crate) is: Look,
+    pub(crate) is: StyleCondition,
 }
 
 #[derive(Debug)]
 pub(crate) struct ScreenRule {
     pub(crate) name: String,
-    pub(crate) region: Region,
-    pub(crate) needs: Needs,
+    pub(crate) region: ScreenRegion,
+    pub(crate) needs: BoxRequirement,
     pub(crate) all: Vec<Regex>,
     pub(crate) any: Vec<Regex>,
     pub(crate) none: Vec<Regex>,
@@ -129,7 +129,7 @@ pub(crate) struct ScreenRule {
     /// Whether a capture that does not tell looks fits as if it had those.
     pub(crate) plain_too: bool,
     /// What must not be found in other regions.
-    pub(crate) absent: Vec<(Region, Regex)>,
+    pub(crate) absent: Vec<(ScreenRegion, Regex)>,
     pub(crate) title: Option<Regex>,
     pub(crate) not_title: Option<Regex>,
     /// The title must repeat a name that the first group finds below the box: one that a shell left behind does not.
@@ -143,18 +143,18 @@ pub(crate) struct ScreenRule {
     priority: i32,
 }
 
-pub(super) fn compile(written: Vec<Written>) -> Result<Vec<ScreenRule>, String> {
+pub(super) fn compile(written: Vec<ScreenRuleToml>) -> Result<Vec<ScreenRule>, String> {
     let mut rules = written.into_iter().map(compile_rule).collect::<Result<Vec<_>, _>>()?;
     rules.sort_by_key(|rule| std::cmp::Reverse(rule.priority));
     Ok(rules)
 }
 
-fn compile_rule(written: Written) -> Result<ScreenRule, String> {
+fn compile_rule(written: ScreenRuleToml) -> Result<ScreenRule, String> {
     check_name("rule", &written.name)?;
     let what = |key: &str| format!("rule '{}': '{key}'", written.name);
     let style =
-        |s: &WrittenStyle| Ok(StyleRule { pattern: compile_pattern(&what("style.match"), &s.r#match)?, is: s.is });
-    let absence = |a: &WrittenAbsence| Ok((a.region, compile_pattern(&what("absent.match"), &a.r#match)?));
+        |s: &StyleRuleToml| Ok(StyleRule { pattern: compile_pattern(&what("style.match"), &s.r#match)?, is: s.is });
+    let absence = |a: &AbsentRuleToml| Ok((a.region, compile_pattern(&what("absent.match"), &a.r#match)?));
     let rule = ScreenRule {
         region: written.region,
         needs: written.needs,
@@ -163,9 +163,9 @@ fn compile_rule(written: Written) -> Result<ScreenRule, String> {
         none: compile_all(&what("none"), &written.none)?,
         style: written.style.iter().map(style).collect::<Result<_, String>>()?,
         absent: written.absent.iter().map(absence).collect::<Result<_, String>>()?,
-        title: compile_some(&what("title"), written.title.as_deref())?,
-        not_title: compile_some(&what("not_title"), written.not_title.as_deref())?,
-        title_from: compile_some(&what("title_from"), written.title_from.as_deref())?,
+        title: compile_optional(&what("title"), written.title.as_deref())?,
+        not_title: compile_optional(&what("not_title"), written.not_title.as_deref())?,
+        title_from: compile_optional(&what("title_from"), written.title_from.as_deref())?,
         plain_too: written.plain_too,
         state: written.state,
         conclusive: written.conclusive,
@@ -174,14 +174,14 @@ fn compile_rule(written: Written) -> Result<ScreenRule, String> {
         priority: written.priority,
         name: written.name,
     };
-    match rule.impossible() {
+    match rule.invalid_reason() {
         Some(why) => Err(format!("rule '{}' {why}", rule.name)),
         None => Ok(rule),
     }
 }
 
 impl ScreenRule {
-    fn impossible(&self) -> Option<&'static str> {
+    fn invalid_reason(&self) -> Option<&'static str> {
         if self.all.is_empty() && self.any.is_empty() && self.style.is_empty() {
             return Some("must look for something: give it 'all', 'any' or 'style'");
         }
@@ -191,8 +191,8 @@ impl ScreenRule {
         if self.anew && self.state != State::Idle {
             return Some("must conclude 'idle' where nothing of any turn is left: see its 'anew'");
         }
-        let within_box = matches!(self.region, Region::Footer | Region::Box | Region::Rim);
-        (within_box && !matches!(self.needs, Needs::Box | Needs::BoxWithRoom))
+        let within_box = matches!(self.region, ScreenRegion::Footer | ScreenRegion::Box | ScreenRegion::Rim);
+        (within_box && !matches!(self.needs, BoxRequirement::Box | BoxRequirement::BoxWithRoom))
             .then_some("can never fit: its region is only there with an input box")
     }
 }

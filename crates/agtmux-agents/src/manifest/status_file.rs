@@ -3,11 +3,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::log_file::time_at;
-use crate::native::at;
+use crate::native::value_at;
 
 /// A file in which an agent keeps what it is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct StatusFile {
+pub struct AgentStatusFile {
     /// The variable that moves the agent's directory elsewhere.
     #[serde(default)]
     pub root_variable: Option<String>,
@@ -25,7 +25,7 @@ pub struct StatusFile {
     time: Option<String>,
 }
 
-impl StatusFile {
+impl AgentStatusFile {
     pub(super) fn problem(&self) -> Option<String> {
         let leads_out =
             |path: &str| path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part == "..");
@@ -41,7 +41,7 @@ impl StatusFile {
         (start, began): (u64, Option<Timestamp>),
         modified: Option<Timestamp>,
     ) -> bool {
-        if let Some(told) = self.start.as_deref().and_then(|path| number(at(contents, path)?)) {
+        if let Some(told) = self.start.as_deref().and_then(|path| number(value_at(contents, path)?)) {
             return told == start;
         }
         let told = self.time.as_deref().and_then(|path| time_at(contents, path));
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_was_written_before_a_process_began_is_not_about_it() {
-        let file = StatusFile {
+        let file = AgentStatusFile {
             root_variable: None,
             root: ".agent".into(),
             path: "{pid}.json".into(),

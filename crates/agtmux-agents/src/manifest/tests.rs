@@ -104,8 +104,8 @@ fn a_dialog_answers_as_usual_unless_it_says_otherwise() {
     );
     let manifest = Manifest::parse("x.toml", &text).expect("good");
     let answers = &manifest.rules().answers;
-    assert_eq!(answers.to("other").option, Some(OptionKeys::Digits));
-    assert_eq!(answers.to("d").option, Some(OptionKeys::Down));
-    assert!(answers.to("d").approve.is_none());
-    assert!(matches!(&answers.to("d").deny, Some(Way::Keys(keys)) if keys == &["Escape"]));
+    assert_eq!(answers.for_dialog("other").option, Some(OptionKeys::Digits));
+    assert_eq!(answers.for_dialog("d").option, Some(OptionKeys::Down));
+    assert!(answers.for_dialog("d").approve.is_none());
+    assert!(matches!(&answers.for_dialog("d").deny, Some(AnswerMethod::Keys(keys)) if keys == &["Escape"]));
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::pattern::{check_name, compile as compile_pattern};
 
 #[derive(Deserialize)]
-pub(super) struct Written {
+pub(super) struct TitleRuleToml {
     name: String,
     r#match: String,
     state: State,
@@ -23,11 +23,11 @@ pub(crate) struct TitleRule {
     pub(crate) conclusive: bool,
 }
 
-pub(super) fn compile(written: Vec<Written>) -> Result<Vec<TitleRule>, String> {
+pub(super) fn compile(written: Vec<TitleRuleToml>) -> Result<Vec<TitleRule>, String> {
     written.into_iter().map(compile_rule).collect()
 }
 
-fn compile_rule(written: Written) -> Result<TitleRule, String> {
+fn compile_rule(written: TitleRuleToml) -> Result<TitleRule, String> {
     check_name("rule", &written.name)?;
     if written.state == State::Unknown {
         return Err(format!("rule '{}' must not conclude 'unknown'", written.name));

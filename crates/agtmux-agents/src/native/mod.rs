@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use agtmux_core::evidence::{DialogKind, Rule, Source, Stand};
+use agtmux_core::evidence::{Assertion, DialogKind, RuleRef, Source};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,37 +15,42 @@ use serde_json::Value;
 pub(crate) use rule::{EventRule, NativeRules};
 
 use crate::generic;
-pub(crate) use rule::at;
-use rule::{Closes, text_at};
+pub(crate) use rule::value_at;
+use rule::{ClosedQuestions, text_at};
 
 /// More questions than anybody has open at a time.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN_QUESTIONS: usize = 64;
 /// What nobody confirms is said nevertheless: an agent gives others no more time than this to decide.
-const UNCONFIRMED_FOR: SignedDuration = SignedDuration::from_mins(10);
+const CONFIRMATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 
 /// What is remembered of one runtime between its events.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct AdapterMemory {
     /// The agent's own name for its session.
     pub session: Option<String>,
-    open: Vec<Open>,
+    #[serde(alias = "open")]
+    open_questions: Vec<OpenQuestion>,
     /// Prompts whose turns have not ended.
-    prompts: u32,
+    #[serde(alias = "prompts")]
+    pending_prompts: u32,
     /// How the last turn ended, or will, if a hook has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ended: Option<Stand>,
+    #[serde(alias = "ended")]
+    turn_end: Option<Assertion>,
     /// Said when its time comes, unless its source says something else first.
-    held: Vec<Held>,
+    held: Vec<HeldObservation>,
     /// Who last said that a turn is under way.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    under_way: BTreeSet<Source>,
+    #[serde(alias = "under_way")]
+    running_sources: BTreeSet<Source>,
     /// How far its log has been read: what is older is known, however often it is read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    logged: Option<Timestamp>,
+    #[serde(alias = "logged")]
+    log_read_until: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct OpenQuestion {
     key: String,
     kind: DialogKind,
     owner: Option<String>,
@@ -54,9 +59,10 @@ struct Open {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Held {
+struct HeldObservation {
     due: Timestamp,
-    said: Told,
+    #[serde(alias = "said")]
+    observation: NativeObservation,
     /// Said as soon as this source no longer says that the turn is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confirmed_by: Option<Source>,
@@ -64,13 +70,14 @@ struct Held {
 
 /// One thing that an agent told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct NativeObservation {
     pub source: Source,
-    pub stand: Stand,
+    #[serde(alias = "stand")]
+    pub assertion: Assertion,
     pub as_of: Timestamp,
     /// Most likely so, but other things look the same.
     pub tentative: bool,
-    pub rule: Rule,
+    pub rule: RuleRef,
     pub excerpt: String,
 }
 
@@ -84,42 +91,47 @@ pub struct NativeEvent<'a> {
 
 /// The rules of one agent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct EventReducer<'a> {
     pub(crate) name: &'a str,
     pub(crate) version: u32,
     pub(crate) native: &'a NativeRules,
     pub(crate) events: &'a [EventRule],
 }
 
-impl Memory {
+impl AdapterMemory {
     /// Takes note of a record of the agent's log. Says whether it is older than one that was noted before.
-    pub fn has_logged(&mut self, at: Timestamp) -> bool {
-        let known = self.logged.is_some_and(|logged| at < logged);
-        self.logged = self.logged.max(Some(at));
+    pub fn record_log_time(&mut self, at: Timestamp) -> bool {
+        let known = self.log_read_until.is_some_and(|logged| at < logged);
+        self.log_read_until = self.log_read_until.max(Some(at));
         known
     }
 
     /// When [`recall`](Self::recall) has something.
-    pub fn due(&self) -> Option<Timestamp> {
+    pub fn next_due(&self) -> Option<Timestamp> {
         self.held.iter().map(|held| held.due).min()
     }
 
     /// What was held back until now, one after the other.
-    pub fn recall(&mut self, now: Timestamp) -> Option<Told> {
+    pub fn take_due(&mut self, now: Timestamp) -> Option<NativeObservation> {
         let due = self.held.iter().position(|held| held.due <= now)?;
-        let told = self.held.remove(due).said;
+        let told = self.held.remove(due).observation;
         if told.source == Source::Hook {
-            self.prompts = 0;
+            self.pending_prompts = 0;
         }
         Some(told)
     }
 }
 
-impl Reader<'_> {
-    pub(crate) fn reduce(&self, memory: &mut Memory, event: NativeEvent<'_>, now: Timestamp) -> Vec<Told> {
+impl EventReducer<'_> {
+    pub(crate) fn reduce(
+        &self,
+        memory: &mut AdapterMemory,
+        event: NativeEvent<'_>,
+        now: Timestamp,
+    ) -> Vec<NativeObservation> {
         let session = self.native.session.text(event.payload);
         let known = memory.session.as_deref().or(session.as_deref());
-        let rule = self.events.iter().find(|rule| rule.fits(event.source, event.event_type, event.payload, known));
+        let rule = self.events.iter().find(|rule| rule.matches(event.source, event.event_type, event.payload, known));
         let another = self.native.one_session && session.is_some() && session.as_deref() != known;
         if another && !rule.is_some_and(|rule| rule.changes_session) {
             return Vec::new();
@@ -135,138 +147,150 @@ impl Reader<'_> {
                 self.apply(rule, memory, event, owner, now)
             }
             // What is no event of this agent may be a word of those who wrap it.
-            None => generic(event),
+            None => generic_observations(event),
         }
     }
 
     fn apply(
         &self,
         rule: &EventRule,
-        memory: &mut Memory,
+        memory: &mut AdapterMemory,
         event: NativeEvent<'_>,
         owner: Option<String>,
         now: Timestamp,
-    ) -> Vec<Told> {
-        let since = rule.since_ms.as_deref().and_then(|path| at(event.payload, path)?.as_i64());
+    ) -> Vec<NativeObservation> {
+        let since = rule.since_ms.as_deref().and_then(|path| value_at(event.payload, path)?.as_i64());
         let since = since.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-        let told = |stand| Told {
+        let told = |stand| NativeObservation {
             source: event.source,
-            stand,
+            assertion: stand,
             as_of: since.unwrap_or(event.at),
             tentative: rule.tentative,
-            rule: Rule { name: format!("{}.{}", self.name, event.event_type), version: self.version },
+            rule: RuleRef { name: format!("{}.{}", self.name, event.event_type), version: self.version },
             excerpt: event.event_type.to_owned(),
         };
         let mut all = Vec::new();
         if let Some(turn) = rule.turn {
-            let stand = memory.ended.filter(|_| rule.as_ended).unwrap_or(turn.stand());
-            all.extend(memory.turn(rule, told(stand), now));
+            let stand = memory.turn_end.filter(|_| rule.as_ended).unwrap_or(turn.assertion());
+            all.extend(memory.apply_turn(rule, told(stand), now));
         }
         if let Some(ends) = rule.ends {
-            memory.ended = Some(ends.stand());
+            memory.turn_end = Some(ends.assertion());
         }
-        all.extend(memory.questions(rule, event, owner).map(|(stand, at)| Told { as_of: at, ..told(stand) }));
-        all.extend(rule.asks.map(|asks| told(asks.stand())));
+        all.extend(
+            memory
+                .update_questions(rule, event, owner)
+                .map(|(stand, at)| NativeObservation { as_of: at, ..told(stand) }),
+        );
+        all.extend(rule.asks.map(|asks| told(asks.assertion())));
         all
     }
 }
 
-impl Memory {
+impl AdapterMemory {
     /// What is to be said now that this is known of the turn.
-    fn turn(&mut self, rule: &EventRule, said: Told, now: Timestamp) -> Vec<Told> {
-        let (source, stand) = (said.source, said.stand);
-        self.held.retain(|held| held.said.source != source);
-        let queued = self.prompts > 1;
+    fn apply_turn(&mut self, rule: &EventRule, said: NativeObservation, now: Timestamp) -> Vec<NativeObservation> {
+        let (source, stand) = (said.source, said.assertion);
+        self.held.retain(|held| held.observation.source != source);
+        let queued = self.pending_prompts > 1;
         // Between two queued turns it rests as well.
-        let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.under_way.contains(by));
-        self.prompts = match stand {
-            Stand::Running => self.prompts + u32::from(rule.prompt),
-            _ if source == Source::Hook => self.prompts.saturating_sub(1),
-            _ => self.prompts,
+        let confirmed_by = rule.confirmed_by.filter(|by| !queued && self.running_sources.contains(by));
+        self.pending_prompts = match stand {
+            Assertion::Running => self.pending_prompts + u32::from(rule.prompt),
+            _ if source == Source::Hook => self.pending_prompts.saturating_sub(1),
+            _ => self.pending_prompts,
         };
         if source == Source::Hook {
-            self.ended = Some(stand).filter(|stand| *stand != Stand::Running);
+            self.turn_end = Some(stand).filter(|stand| *stand != Assertion::Running);
         }
-        let mut all = self.confirmed(source, stand, said.as_of);
-        let hold = if confirmed_by.is_some() { UNCONFIRMED_FOR } else { rule.hold(queued) };
+        let mut all = self.release_confirmed(source, stand, said.as_of);
+        let hold = if confirmed_by.is_some() { CONFIRMATION_TIMEOUT } else { rule.hold_time(queued) };
         if hold.is_zero() {
             all.push(said);
         } else {
-            self.held.push(Held { due: now.checked_add(hold).unwrap_or(now), said, confirmed_by });
+            self.held.push(HeldObservation {
+                due: now.checked_add(hold).unwrap_or(now),
+                observation: said,
+                confirmed_by,
+            });
         }
         all
     }
 
     /// What was held back until this source said that no turn is under way: true from then on.
-    fn confirmed(&mut self, by: Source, stand: Stand, as_of: Timestamp) -> Vec<Told> {
-        if stand == Stand::Running {
-            self.under_way.insert(by);
+    fn release_confirmed(&mut self, by: Source, stand: Assertion, as_of: Timestamp) -> Vec<NativeObservation> {
+        if stand == Assertion::Running {
+            self.running_sources.insert(by);
             return Vec::new();
         }
-        self.under_way.remove(&by);
+        self.running_sources.remove(&by);
         let (confirmed, held) = self.held.drain(..).partition(|held| held.confirmed_by == Some(by));
         self.held = held;
-        let told = |Held { said, .. }: Held| Told { as_of: said.as_of.max(as_of), ..said };
+        let told = |HeldObservation { observation: said, .. }: HeldObservation| NativeObservation {
+            as_of: said.as_of.max(as_of),
+            ..said
+        };
         Vec::into_iter(confirmed).map(told).collect()
     }
 
     /// What is open after this event, if the event has anything to do with it.
-    fn questions(
+    fn update_questions(
         &mut self,
         rule: &EventRule,
         NativeEvent { payload, at: now, .. }: NativeEvent<'_>,
         owner: Option<String>,
-    ) -> Option<(Stand, Timestamp)> {
-        let key = || rule.key.iter().map(|path| at(payload, path).unwrap_or(&Value::Null)).collect::<Vec<_>>();
-        let before = self.open.len();
+    ) -> Option<(Assertion, Timestamp)> {
+        let key = || rule.key.iter().map(|path| value_at(payload, path).unwrap_or(&Value::Null)).collect::<Vec<_>>();
+        let before = self.open_questions.len();
         match rule.closes {
-            Closes::Nothing => {}
-            Closes::Same => {
-                let key = written(&key());
-                if let Some(found) = self.open.iter().position(|open| open.key == key) {
-                    self.open.remove(found);
+            ClosedQuestions::Nothing => {}
+            ClosedQuestions::Same => {
+                let key = key_digest(&key());
+                if let Some(found) = self.open_questions.iter().position(|open| open.key == key) {
+                    self.open_questions.remove(found);
                 }
             }
             // Sources are not equally quick: what was asked after this happened is not answered by it.
-            Closes::Own => self.open.retain(|open| open.owner.is_some() || open.at > now),
-            Closes::All => self.open.retain(|open| open.at > now),
+            ClosedQuestions::Own => self.open_questions.retain(|open| open.owner.is_some() || open.at > now),
+            ClosedQuestions::All => self.open_questions.retain(|open| open.at > now),
         }
         if let Some(kind) = rule.opens {
-            let key = written(&key());
-            self.open.retain(|open| open.key != key);
-            self.open.push(Open { key, kind, owner, at: now });
-            let excess = self.open.len().saturating_sub(MOST_OPEN);
-            self.open.drain(..excess);
+            let key = key_digest(&key());
+            self.open_questions.retain(|open| open.key != key);
+            self.open_questions.push(OpenQuestion { key, kind, owner, at: now });
+            let excess = self.open_questions.len().saturating_sub(MAX_OPEN_QUESTIONS);
+            self.open_questions.drain(..excess);
         }
-        let touched =
-            rule.opens.is_some() || matches!(rule.closes, Closes::Own | Closes::All) || self.open.len() != before;
-        touched.then(|| match self.open.last() {
-            Some(open) => (Stand::Asks(open.kind), open.at),
-            None => (Stand::AsksNothing, now),
+        let touched = rule.opens.is_some()
+            || matches!(rule.closes, ClosedQuestions::Own | ClosedQuestions::All)
+            || self.open_questions.len() != before;
+        touched.then(|| match self.open_questions.last() {
+            Some(open) => (Assertion::DialogOpen(open.kind), open.at),
+            None => (Assertion::NoDialog, now),
         })
     }
 }
 
 /// The text there, or none.
-pub(crate) fn text_of(payload: &Value, path: &str) -> String {
+pub(crate) fn text_or_empty(payload: &Value, path: &str) -> String {
     text_at(payload, path).unwrap_or_default()
 }
 
 /// Payloads may be large; what is kept of them is not.
-fn written(key: &[&Value]) -> String {
+fn key_digest(key: &[&Value]) -> String {
     let text = serde_json::to_string(key).unwrap_or_default();
     uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string()
 }
 
 /// What anybody may say of an agent.
-pub(crate) fn generic(event: NativeEvent<'_>) -> Vec<Told> {
-    let told = |stand: &Stand| Told {
+pub(crate) fn generic_observations(event: NativeEvent<'_>) -> Vec<NativeObservation> {
+    let told = |stand: &Assertion| NativeObservation {
         source: event.source,
-        stand: *stand,
+        assertion: *stand,
         as_of: event.at,
         tentative: false,
-        rule: Rule { name: generic::RULE.into(), version: generic::RULE_VERSION },
+        rule: RuleRef { name: generic::RULE_NAME.into(), version: generic::RULE_VERSION },
         excerpt: event.event_type.to_owned(),
     };
-    generic::stands(event.event_type).iter().map(told).collect()
+    generic::assertions(event.event_type).iter().map(told).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agtmux_core::evidence::{DialogKind, Source, Stand};
+use agtmux_core::evidence::{Assertion, DialogKind, Source};
 use jiff::SignedDuration;
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) struct NativeRules {
     /// Where an event names the agent's session; the first place of several that names one.
     #[serde(default)]
-    pub(super) session: Places,
+    pub(super) session: PayloadPaths,
     /// It may start others of its kind, whose events come from the same pane: those of another session say nothing,
     /// unless their rule says that the session changes.
     #[serde(default)]
@@ -28,23 +28,23 @@ pub(crate) struct NativeRules {
 /// One kind of event. The first rule that fits decides; an event that fits none is kept and says nothing.
 #[derive(Debug, Deserialize)]
 pub(crate) struct EventRule {
-    #[serde(default = "hook")]
+    #[serde(default = "default_source")]
     pub(super) source: Source,
     #[serde(rename = "type")]
     pub(super) event_type: String,
     /// Paths into the payload and what must be found there, all of it.
     #[serde(default)]
-    when: BTreeMap<String, Wanted>,
+    when: BTreeMap<String, PayloadCondition>,
     /// Where the payload names its session, which must be the one that is known: side threads have others.
     #[serde(default)]
     of_session: Option<String>,
     #[serde(default)]
-    pub(super) turn: Option<Turn>,
+    pub(super) turn: Option<TurnState>,
     /// A question of this kind is open from now on, until an event with the same key closes it.
     #[serde(default)]
     pub(super) opens: Option<DialogKind>,
     #[serde(default)]
-    pub(super) closes: Closes,
+    pub(super) closes: ClosedQuestions,
     /// The agent goes on in another session.
     #[serde(default)]
     pub(super) changes_session: bool,
@@ -56,7 +56,7 @@ pub(crate) struct EventRule {
     pub(super) key: Vec<String>,
     /// What the source knows of questions as a whole, for one that reports what is instead of what happens.
     #[serde(default)]
-    pub(super) asks: Option<Asks>,
+    pub(super) asks: Option<AskedQuestion>,
     /// A prompt goes in: one more turn that has to end.
     #[serde(default)]
     pub(super) prompt: bool,
@@ -65,7 +65,7 @@ pub(crate) struct EventRule {
     pub(crate) submits: Option<String>,
     /// How the turn will have ended when its end is told by a rule with `as_ended`.
     #[serde(default)]
-    pub(super) ends: Option<Turn>,
+    pub(super) ends: Option<TurnState>,
     /// It is said only if nothing else about the turn comes within this time.
     #[serde(default)]
     hold_ms: u32,
@@ -91,18 +91,18 @@ pub(crate) struct EventRule {
 /// One path into a payload, or several of which the first that leads to a text counts.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Places {
+pub(super) enum PayloadPaths {
     One(String),
     FirstOf(Vec<String>),
 }
 
-impl Default for Places {
+impl Default for PayloadPaths {
     fn default() -> Self {
         Self::FirstOf(Vec::new())
     }
 }
 
-impl Places {
+impl PayloadPaths {
     pub(super) fn text(&self, payload: &Value) -> Option<String> {
         let paths = match self {
             Self::One(path) => std::slice::from_ref(path),
@@ -114,12 +114,12 @@ impl Places {
 
 /// What stands there, unless it is empty.
 pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
-    at(payload, path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+    value_at(payload, path)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Wanted {
+enum PayloadCondition {
     /// Something that is not empty is there, or is not.
     Present(bool),
     /// This text; with `*` at its end, text that begins with it.
@@ -129,7 +129,7 @@ enum Wanted {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Turn {
+pub(super) enum TurnState {
     Running,
     Completed,
     Idle,
@@ -138,7 +138,7 @@ pub(super) enum Turn {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Closes {
+pub(super) enum ClosedQuestions {
     #[default]
     Nothing,
     /// The question with the same key.
@@ -150,26 +150,26 @@ pub(super) enum Closes {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Asks {
+pub(super) enum AskedQuestion {
     Approval,
     Input,
     Nothing,
 }
 
-fn hook() -> Source {
+fn default_source() -> Source {
     Source::Hook
 }
 
 impl EventRule {
-    pub(crate) fn fits(&self, source: Source, event_type: &str, payload: &Value, session: Option<&str>) -> bool {
-        let its_own = |path: &String| session.is_some() && at(payload, path).and_then(Value::as_str) == session;
+    pub(crate) fn matches(&self, source: Source, event_type: &str, payload: &Value, session: Option<&str>) -> bool {
+        let its_own = |path: &String| session.is_some() && value_at(payload, path).and_then(Value::as_str) == session;
         self.source == source
             && self.event_type == event_type
             && self.of_session.as_ref().is_none_or(its_own)
-            && self.when.iter().all(|(path, wanted)| wanted.fits(at(payload, path)))
+            && self.when.iter().all(|(path, wanted)| wanted.matches(value_at(payload, path)))
     }
 
-    pub(super) fn hold(&self, queued: bool) -> SignedDuration {
+    pub(super) fn hold_time(&self, queued: bool) -> SignedDuration {
         let millis = if queued { self.hold_ms.max(self.queued_hold_ms) } else { self.hold_ms };
         SignedDuration::from_millis(i64::from(millis))
     }
@@ -183,9 +183,9 @@ impl EventRule {
     }
 
     /// What it can say.
-    pub(crate) fn stands(&self) -> impl Iterator<Item = Stand> {
-        let turn = self.turn.map(Turn::stand);
-        turn.into_iter().chain(self.opens.map(Stand::Asks)).chain(self.asks.map(Asks::stand))
+    pub(crate) fn assertions(&self) -> impl Iterator<Item = Assertion> {
+        let turn = self.turn.map(TurnState::assertion);
+        turn.into_iter().chain(self.opens.map(Assertion::DialogOpen)).chain(self.asks.map(AskedQuestion::assertion))
     }
 
     /// A rule that can never say anything is a mistake, unless it is there to keep others from fitting.
@@ -197,22 +197,22 @@ impl EventRule {
         if self.opens.is_some() && self.asks.is_some() {
             return named("has both 'opens' and 'asks'");
         }
-        if matches!(self.ends, Some(Turn::Running | Turn::Completed)) {
+        if matches!(self.ends, Some(TurnState::Running | TurnState::Completed)) {
             return named("has an 'ends' that is neither 'idle' nor 'error'");
         }
-        if self.closes == Closes::Same && self.key.is_empty() {
+        if self.closes == ClosedQuestions::Same && self.key.is_empty() {
             return named("closes the same question but has no 'key'");
         }
         None
     }
 }
 
-impl Wanted {
-    fn fits(&self, found: Option<&Value>) -> bool {
+impl PayloadCondition {
+    fn matches(&self, found: Option<&Value>) -> bool {
         match self {
             Self::Present(wanted) => *wanted == found.is_some_and(|value| !is_empty(value)),
-            Self::Text(text) => found.is_some_and(|value| reads(value, text)),
-            Self::AnyOf(texts) => found.is_some_and(|value| texts.iter().any(|text| reads(value, text))),
+            Self::Text(text) => found.is_some_and(|value| value_matches(value, text)),
+            Self::AnyOf(texts) => found.is_some_and(|value| texts.iter().any(|text| value_matches(value, text))),
         }
     }
 }
@@ -227,7 +227,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn reads(value: &Value, wanted: &str) -> bool {
+fn value_matches(value: &Value, wanted: &str) -> bool {
     let Some(text) = value.as_str() else {
         return serde_json::from_str::<Value>(wanted).is_ok_and(|wanted| wanted == *value);
     };
@@ -238,27 +238,27 @@ fn reads(value: &Value, wanted: &str) -> bool {
 }
 
 /// `a.b` is the field `b` of the field `a`.
-pub(crate) fn at<'v>(payload: &'v Value, path: &str) -> Option<&'v Value> {
+pub(crate) fn value_at<'v>(payload: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(payload, |value, field| value.get(field))
 }
 
-impl Turn {
-    pub(super) fn stand(self) -> Stand {
+impl TurnState {
+    pub(super) fn assertion(self) -> Assertion {
         match self {
-            Self::Running => Stand::Running,
-            Self::Completed => Stand::Completed,
-            Self::Idle => Stand::Idle,
-            Self::Error => Stand::Failed,
+            Self::Running => Assertion::Running,
+            Self::Completed => Assertion::Completed,
+            Self::Idle => Assertion::Idle,
+            Self::Error => Assertion::Failed,
         }
     }
 }
 
-impl Asks {
-    pub(super) fn stand(self) -> Stand {
+impl AskedQuestion {
+    pub(super) fn assertion(self) -> Assertion {
         match self {
-            Self::Approval => Stand::Asks(DialogKind::Approval),
-            Self::Input => Stand::Asks(DialogKind::Input),
-            Self::Nothing => Stand::AsksNothing,
+            Self::Approval => Assertion::DialogOpen(DialogKind::Approval),
+            Self::Input => Assertion::DialogOpen(DialogKind::Input),
+            Self::Nothing => Assertion::NoDialog,
         }
     }
 }

@@ -1,34 +1,34 @@
 //! What a pane shows: rows of text and how each cell looks.
 
-mod read;
+mod parse_capture;
 mod regions;
 mod style;
 
-pub(crate) use regions::Regions;
-pub use style::{Ink, Style};
+pub(crate) use regions::ScreenRegions;
+pub use style::{CellColour, CellStyle};
 
 /// A capture of a pane, plain or with escapes. Rows below the last one with text are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Screen {
-    rows: Vec<Row>,
+pub struct CapturedScreen {
+    rows: Vec<ScreenRow>,
     styled: bool,
 }
 
 /// One row, without the spaces at its end. No-break spaces are spaces, and characters without width are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row {
+pub struct ScreenRow {
     text: String,
     /// Where each style begins, in bytes.
-    runs: Vec<(usize, Style)>,
+    runs: Vec<(usize, CellStyle)>,
 }
 
-impl Screen {
+impl CapturedScreen {
     /// Reads what `tmux capture-pane -p` printed, with `-e` or without. Anything may come in.
     pub fn parse(capture: &[u8]) -> Self {
-        read::screen(capture)
+        parse_capture::parse_screen(capture)
     }
 
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[ScreenRow] {
         &self.rows
     }
 
@@ -43,7 +43,7 @@ impl Screen {
     }
 }
 
-impl Row {
+impl ScreenRow {
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -53,9 +53,9 @@ impl Row {
     }
 
     /// The style of the character that begins at this byte.
-    pub fn style_at(&self, byte: usize) -> Style {
+    pub fn style_at(&self, byte: usize) -> CellStyle {
         let after = self.runs.partition_point(|(start, _)| *start <= byte);
-        after.checked_sub(1).map_or_else(Style::default, |run| self.runs[run].1)
+        after.checked_sub(1).map_or_else(CellStyle::default, |run| self.runs[run].1)
     }
 }
 
@@ -77,17 +77,17 @@ fn without_scrollbar(text: &str) -> &str {
 }
 
 /// Where that begins in the row, in bytes.
-pub(crate) fn start_within_frame(row: &Row) -> usize {
+pub(crate) fn start_within_frame(row: &ScreenRow) -> usize {
     row.text().find(unframed(row.text())).unwrap_or(0)
 }
 
 /// Text from beside a screen, such as a title, as rules see it.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().filter_map(read::plain).collect::<String>().trim().to_owned()
+pub(crate) fn normalize_text(text: &str) -> String {
+    text.chars().filter_map(parse_capture::normalize_char).collect::<String>().trim().to_owned()
 }
 
 /// Whether a row only draws a line: an edge of a frame or a rule.
-pub(crate) fn is_edge(text: &str) -> bool {
+pub(crate) fn is_border(text: &str) -> bool {
     let inner = unframed(text).trim();
     let drawn = |c: char| matches!(c, '\u{2500}'..='\u{257f}' | '▀' | '▄' | '▔' | '▁');
     inner.chars().take(3).filter(|c| drawn(*c)).count() == 3
@@ -110,10 +110,10 @@ mod tests {
     fn edges_are_known() {
         for edge in ["────────", "╭───────╮", "│ ╰─────╯ │", "╌╌╌╌╌╌", "▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔▔ no ▔", "  ╹▀▀▀▀▀"]
         {
-            assert!(is_edge(edge), "{edge}");
+            assert!(is_border(edge), "{edge}");
         }
         for text in ["", "── a long title in a short rule", "│ text │", "- item", "┃"] {
-            assert!(!is_edge(text), "{text}");
+            assert!(!is_border(text), "{text}");
         }
     }
 }

@@ -3,21 +3,21 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::{Ink, Row, Screen, Style, is_edge, unframed};
-use crate::manifest::{Layout, Region};
+use super::{CapturedScreen, CellColour, CellStyle, ScreenRow, is_border, unframed};
+use crate::manifest::{ScreenLayout, ScreenRegion};
 
-const ROWS_OF_BOTTOM: usize = 12;
-const ROWS_ABOVE: usize = 3;
+const BOTTOM_ROWS: usize = 12;
+const ABOVE_ROWS: usize = 3;
 /// A box that is higher holds a document, and no rule is made for that.
-const HIGHEST_BOX: usize = 200;
+const MAX_BOX_ROWS: usize = 200;
 
 /// A screen with its input box found.
 #[derive(Debug)]
-pub(crate) struct Regions<'s> {
-    pub(crate) screen: &'s Screen,
-    layout: Option<&'s Layout>,
-    live: Option<InputBox>,
-    texts: [OnceCell<String>; Region::COUNT],
+pub(crate) struct ScreenRegions<'s> {
+    pub(crate) screen: &'s CapturedScreen,
+    layout: Option<&'s ScreenLayout>,
+    input_box: Option<InputBox>,
+    texts: [OnceCell<String>; ScreenRegion::COUNT],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,47 +28,47 @@ struct InputBox {
     footer: usize,
 }
 
-impl<'s> Regions<'s> {
-    pub(crate) fn find(screen: &'s Screen, layout: Option<&'s Layout>) -> Self {
+impl<'s> ScreenRegions<'s> {
+    pub(crate) fn find(screen: &'s CapturedScreen, layout: Option<&'s ScreenLayout>) -> Self {
         let live = layout.and_then(|layout| find_box(screen.rows(), layout));
-        Self { screen, layout, live, texts: Default::default() }
+        Self { screen, layout, input_box: live, texts: Default::default() }
     }
 
     /// Whether there is a box to type into.
     pub(crate) fn has_box(&self) -> bool {
-        self.live.is_some()
+        self.input_box.is_some()
     }
 
     /// Whether there is one, with rows above it.
     pub(crate) fn has_room_above(&self) -> bool {
-        self.live.as_ref().is_some_and(|live| live.rim >= ROWS_ABOVE)
+        self.input_box.as_ref().is_some_and(|live| live.rim >= ABOVE_ROWS)
     }
 
     /// The rows of a region, from the top. Blank ones are left out.
-    pub(crate) fn rows(&self, region: Region) -> Vec<&'s Row> {
+    pub(crate) fn rows(&self, region: ScreenRegion) -> Vec<&'s ScreenRow> {
         let all = self.screen.rows();
-        let live = self.live.as_ref();
+        let live = self.input_box.as_ref();
         let above = live.map_or(all.len(), |live| live.rim);
         let (range, most) = match region {
-            Region::Whole => (0..all.len(), usize::MAX),
-            Region::Bottom => (0..all.len(), ROWS_OF_BOTTOM),
-            Region::Footer => (live.map_or(all.len(), |live| live.footer)..all.len(), usize::MAX),
-            Region::Box => (live.map_or(0..0, |live| live.inside.clone()), usize::MAX),
-            Region::Rim => (live.map_or(0..0, |live| live.rim..live.rim + 1), usize::MAX),
-            Region::Above => (0..above, ROWS_ABOVE),
-            Region::Last => (self.last(above, |layout| layout.entry.as_ref())..above, usize::MAX),
-            Region::Turn => (self.last(above, |layout| layout.user.as_ref())..above, usize::MAX),
+            ScreenRegion::Whole => (0..all.len(), usize::MAX),
+            ScreenRegion::Bottom => (0..all.len(), BOTTOM_ROWS),
+            ScreenRegion::Footer => (live.map_or(all.len(), |live| live.footer)..all.len(), usize::MAX),
+            ScreenRegion::Box => (live.map_or(0..0, |live| live.inside.clone()), usize::MAX),
+            ScreenRegion::Rim => (live.map_or(0..0, |live| live.rim..live.rim + 1), usize::MAX),
+            ScreenRegion::Above => (0..above, ABOVE_ROWS),
+            ScreenRegion::Last => (self.last_match_before(above, |layout| layout.entry.as_ref())..above, usize::MAX),
+            ScreenRegion::Turn => (self.last_match_before(above, |layout| layout.user.as_ref())..above, usize::MAX),
         };
-        let rows: Vec<&Row> = all[range].iter().filter(|row| !row.is_blank()).collect();
+        let rows: Vec<&ScreenRow> = all[range].iter().filter(|row| !row.is_blank()).collect();
         rows[rows.len().saturating_sub(most)..].to_vec()
     }
 
     /// The same as text.
-    pub(crate) fn text(&self, region: Region) -> &str {
+    pub(crate) fn text(&self, region: ScreenRegion) -> &str {
         self.texts[region as usize].get_or_init(|| {
             let rows = self.rows(region);
             let texts: Vec<String> = match region {
-                Region::Box => rows.iter().map(|row| without_ghost(row, self.screen.is_styled())).collect(),
+                ScreenRegion::Box => rows.iter().map(|row| without_ghost(row, self.screen.is_styled())).collect(),
                 _ => rows.iter().map(|row| row.text().to_owned()).collect(),
             };
             texts.join("\n")
@@ -76,19 +76,20 @@ impl<'s> Regions<'s> {
     }
 
     /// All rows with text above the box; none where there is no box.
-    pub(crate) fn above_box(&self) -> Vec<String> {
-        let above = self.live.as_ref().map_or(0, |live| live.rim);
+    pub(crate) fn text_above_box(&self) -> Vec<String> {
+        let above = self.input_box.as_ref().map_or(0, |live| live.rim);
         let rows = self.screen.rows()[..above].iter().filter(|row| !row.is_blank());
         rows.map(|row| row.text().to_owned()).collect()
     }
 
     /// What stands in the box without what only looks typed, and without the prompt's sign.
-    pub(crate) fn typed(&self) -> Option<String> {
-        let live = self.live.as_ref()?;
+    pub(crate) fn typed_text(&self) -> Option<String> {
+        let live = self.input_box.as_ref()?;
         let layout = self.layout?;
         let rows = &self.screen.rows()[live.inside.clone()];
-        let is_label = |row: &&Row| layout.label.as_ref().is_some_and(|label| label.is_match(unframed(row.text())));
-        let rows: Vec<&Row> = rows.iter().filter(|row| !is_label(row)).collect();
+        let is_label =
+            |row: &&ScreenRow| layout.label.as_ref().is_some_and(|label| label.is_match(unframed(row.text())));
+        let rows: Vec<&ScreenRow> = rows.iter().filter(|row| !is_label(row)).collect();
         let mut typed: Vec<String> = rows.iter().map(|row| without_ghost(row, self.screen.is_styled())).collect();
         if let Some(first) = typed.first_mut() {
             let sign = layout.prompt.captures(first).and_then(|found| Some(found.name("sign")?.end()));
@@ -105,10 +106,10 @@ impl<'s> Regions<'s> {
 
     /// Whether a row of the box has text that only looks typed behind text that was typed. Rules and separators have no
     /// letters, and a placeholder stands alone.
-    pub(crate) fn suggests(&self) -> bool {
-        let typed = self.typed().is_some_and(|typed| !typed.is_empty());
+    pub(crate) fn shows_suggestion(&self) -> bool {
+        let typed = self.typed_text().is_some_and(|typed| !typed.is_empty());
         typed
-            && self.rows(Region::Box).iter().any(|row| {
+            && self.rows(ScreenRegion::Box).iter().any(|row| {
                 let (all, typed) = (unframed(row.text()), without_ghost(row, self.screen.is_styled()));
                 let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
                 letters(&typed) > 0 && letters(all) > letters(&typed)
@@ -118,27 +119,28 @@ impl<'s> Regions<'s> {
     /// Where the dialog that ends above this row begins.
     pub(crate) fn dialog_start(&self, before: usize) -> usize {
         let begins =
-            |row: &Row| self.layout.and_then(|l| l.dialog.as_ref()).is_some_and(|top| top.is_match(row.text()));
+            |row: &ScreenRow| self.layout.and_then(|l| l.dialog.as_ref()).is_some_and(|top| top.is_match(row.text()));
         self.screen.rows()[..before].iter().rposition(begins).map_or(0, |top| top + 1)
     }
 
     /// Whether an entry of the transcript that is the user's begins in these rows.
-    pub(crate) fn user_speaks(&self, rows: Range<usize>) -> bool {
+    pub(crate) fn has_user_entry(&self, rows: Range<usize>) -> bool {
         let rows = self.screen.rows().get(rows).unwrap_or_default();
         let patterns = self.layout.and_then(|layout| layout.user.as_ref().zip(layout.entry.as_ref()));
-        let begins =
-            |row: &Row| patterns.is_some_and(|(user, entry)| [user, entry].iter().all(|p| p.is_match(row.text())));
+        let begins = |row: &ScreenRow| {
+            patterns.is_some_and(|(user, entry)| [user, entry].iter().all(|p| p.is_match(row.text())))
+        };
         rows.iter().any(begins)
     }
 
-    fn last(&self, before: usize, pattern: impl Fn(&Layout) -> Option<&regex::Regex>) -> usize {
+    fn last_match_before(&self, before: usize, pattern: impl Fn(&ScreenLayout) -> Option<&regex::Regex>) -> usize {
         let Some(pattern) = self.layout.and_then(pattern) else { return before };
         self.screen.rows()[..before].iter().rposition(|row| pattern.is_match(row.text())).unwrap_or(before)
     }
 }
 
 /// Ghost text is faint, and the character under the cursor, reversed or underlined, belongs to it if what follows is faint.
-fn without_ghost(row: &Row, styled: bool) -> String {
+fn without_ghost(row: &ScreenRow, styled: bool) -> String {
     let text = unframed(row.text());
     if !styled {
         return text.to_owned();
@@ -159,28 +161,29 @@ fn without_ghost(row: &Row, styled: bool) -> String {
 }
 
 /// Whether a letter behind the sign is written as typed ones are. Themes write placeholders in all colours.
-fn has_plain_text(row: &Row) -> bool {
-    let is_plain = |style: Style| !style.is_faint() && matches!(style.fg, Ink::Default | Ink::White);
+fn has_plain_text(row: &ScreenRow) -> bool {
+    let is_plain = |style: CellStyle| !style.is_faint() && matches!(style.fg, CellColour::Default | CellColour::White);
     let mut letters = row.text().char_indices().filter(|(_, c)| c.is_alphanumeric());
     letters.any(|(at, _)| is_plain(row.style_at(at)))
 }
 
-fn find_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+fn find_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     let found = match (&layout.bottom, &layout.top) {
-        (Some(_), _) => closed_box(rows, layout),
-        (None, Some(_)) => box_below_top(rows, layout),
-        (None, None) => box_at_prompt(rows, layout),
+        (Some(_), _) => find_closed_box(rows, layout),
+        (None, Some(_)) => find_box_below_top(rows, layout),
+        (None, None) => find_box_at_prompt(rows, layout),
     }?;
     let mut footer = rows[found.footer..].iter().filter(|row| !row.is_blank());
     let has_foot = layout.foot.as_ref().is_none_or(|foot| footer.clone().any(|row| foot.is_match(row.text())));
     let is_old = footer.clone().count() > layout.footer
         || layout.not_below.as_ref().is_some_and(|pattern| footer.any(|row| pattern.is_match(row.text())));
-    (has_foot && !is_old && found.inside.len() <= HIGHEST_BOX).then_some(found)
+    (has_foot && !is_old && found.inside.len() <= MAX_BOX_ROWS).then_some(found)
 }
 
 /// Between the last row that closes a box and the one above that opens it.
-fn closed_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
-    let fits = |pattern: &Option<regex::Regex>, row: &Row| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
+fn find_closed_box(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
+    let fits =
+        |pattern: &Option<regex::Regex>, row: &ScreenRow| pattern.as_ref().is_some_and(|p| p.is_match(row.text()));
     let bottom = rows.iter().rposition(|row| fits(&layout.bottom, row))?;
     let (rim, inside) = match layout.top {
         Some(_) => {
@@ -188,12 +191,12 @@ fn closed_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
             (top, top + 1..bottom)
         }
         None => {
-            let prompts = |row: &&Row| layout.prompt.is_match(row.text());
+            let prompts = |row: &&ScreenRow| layout.prompt.is_match(row.text());
             let height = rows[..bottom].iter().rev().take_while(prompts).count();
             (bottom - height, bottom - height..bottom)
         }
     };
-    let first = rows[inside.clone()].iter().find(|row| !row.is_blank()).map_or("", Row::text);
+    let first = rows[inside.clone()].iter().find(|row| !row.is_blank()).map_or("", ScreenRow::text);
     let prompts = !inside.is_empty() && layout.prompt.is_match(unframed(first));
     (prompts || layout.top.is_none())
         .then(|| InputBox { rim, footer: bottom + 1, inside })
@@ -201,17 +204,18 @@ fn closed_box(rows: &[Row], layout: &Layout) -> Option<InputBox> {
 }
 
 /// From the lowest prompt that is known to be one to the first row that is blank or drawn.
-fn box_below_top(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+fn find_box_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     // Of several ways to the same prompt the last one says most about what is above it.
-    let ways = [prompt_alone(rows, layout), prompt_below_lid(rows, layout), prompt_below_top(rows, layout)];
+    let ways =
+        [find_prompt_alone(rows, layout), find_prompt_below_lid(rows, layout), find_prompt_below_top(rows, layout)];
     let (first, rim) = ways.into_iter().flatten().max_by_key(|(first, _)| *first)?;
     let end =
-        (first + 1..rows.len()).find(|at| rows[*at].is_blank() || is_edge(rows[*at].text())).unwrap_or(rows.len());
+        (first + 1..rows.len()).find(|at| rows[*at].is_blank() || is_border(rows[*at].text())).unwrap_or(rows.len());
     Some(InputBox { rim, inside: first..end, footer: end })
 }
 
 /// The prompt below the last top, and that top.
-fn prompt_below_top(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
+fn find_prompt_below_top(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let rim = rows.iter().rposition(|row| is_top(row, layout))?;
     let with_text = (rim + 1..rows.len()).filter(|at| !rows[*at].is_blank());
     let first = with_text.take(layout.gap + 1).find(|at| layout.prompt.is_match(rows[*at].text()))?;
@@ -219,27 +223,27 @@ fn prompt_below_top(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
 }
 
 /// The last prompt right below a lid, and the top above them, if there is one.
-fn prompt_below_lid(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
-    let is_lid = |row: &Row| layout.lid.as_ref().is_some_and(|lid| lid.is_match(row.text()));
+fn find_prompt_below_lid(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
+    let is_lid = |row: &ScreenRow| layout.lid.as_ref().is_some_and(|lid| lid.is_match(row.text()));
     let lid = rows.windows(2).rposition(|pair| is_lid(&pair[0]) && layout.prompt.is_match(pair[1].text()))?;
     // Above what may never be below a box there is another one, if any.
-    let is_beyond = |row: &Row| layout.not_below.as_ref().is_some_and(|pattern| pattern.is_match(row.text()));
+    let is_beyond = |row: &ScreenRow| layout.not_below.as_ref().is_some_and(|pattern| pattern.is_match(row.text()));
     let near = (0..lid).rev().filter(|at| !rows[*at].is_blank()).take(layout.gap);
     let rim = near.take_while(|at| !is_beyond(&rows[*at])).find(|at| is_top(&rows[*at], layout)).unwrap_or(lid);
     Some((lid + 1, rim))
 }
 
-fn prompt_alone(rows: &[Row], layout: &Layout) -> Option<(usize, usize)> {
+fn find_prompt_alone(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<(usize, usize)> {
     let first = rows.iter().rposition(|row| layout.alone.as_ref().is_some_and(|alone| alone.is_match(row.text())))?;
     Some((first, first))
 }
 
-fn is_top(row: &Row, layout: &Layout) -> bool {
+fn is_top(row: &ScreenRow, layout: &ScreenLayout) -> bool {
     layout.top.as_ref().is_some_and(|top| top.is_match(row.text()))
 }
 
 /// From the last prompt to the foot.
-fn box_at_prompt(rows: &[Row], layout: &Layout) -> Option<InputBox> {
+fn find_box_at_prompt(rows: &[ScreenRow], layout: &ScreenLayout) -> Option<InputBox> {
     let first = rows.iter().rposition(|row| layout.prompt.is_match(row.text()))?;
     let below: Vec<usize> = (first + 1..rows.len()).filter(|at| !rows[*at].is_blank()).collect();
     let candidates = &below[below.len().saturating_sub(layout.footer)..];

@@ -2,7 +2,7 @@
 
 /// A colour, as coarse as judgements need it: themes differ in the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Ink {
+pub enum CellColour {
     #[default]
     Default,
     Black,
@@ -13,19 +13,19 @@ pub enum Ink {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Style {
+pub struct CellStyle {
     pub bold: bool,
     pub dim: bool,
     pub reverse: bool,
     pub underline: bool,
-    pub fg: Ink,
-    pub bg: Ink,
+    pub fg: CellColour,
+    pub bg: CellColour,
 }
 
-impl Style {
+impl CellStyle {
     /// Written so that it recedes, as ghost text is.
     pub fn is_faint(self) -> bool {
-        self.dim || self.fg == Ink::Grey
+        self.dim || self.fg == CellColour::Grey
     }
 
     /// Applies the parameters of one `CSI … m`, each with its sub-parameters.
@@ -41,58 +41,58 @@ impl Style {
                 22 => (self.bold, self.dim) = (false, false),
                 24 => self.underline = false,
                 27 => self.reverse = false,
-                n @ (30..=37 | 90..=97) => self.fg = basic(n),
-                n @ (40..=47 | 100..=107) => self.bg = basic(n - 10),
-                38 => self.fg = extended(&param[1..], &mut params).unwrap_or(self.fg),
-                48 => self.bg = extended(&param[1..], &mut params).unwrap_or(self.bg),
-                39 => self.fg = Ink::Default,
-                49 => self.bg = Ink::Default,
+                n @ (30..=37 | 90..=97) => self.fg = basic_colour(n),
+                n @ (40..=47 | 100..=107) => self.bg = basic_colour(n - 10),
+                38 => self.fg = extended_colour(&param[1..], &mut params).unwrap_or(self.fg),
+                48 => self.bg = extended_colour(&param[1..], &mut params).unwrap_or(self.bg),
+                39 => self.fg = CellColour::Default,
+                49 => self.bg = CellColour::Default,
                 _ => {}
             }
         }
     }
 }
 
-fn basic(n: u16) -> Ink {
+fn basic_colour(n: u16) -> CellColour {
     match n {
-        30 => Ink::Black,
-        37 | 97 => Ink::White,
-        90 => Ink::Grey,
-        _ => Ink::Colour,
+        30 => CellColour::Black,
+        37 | 97 => CellColour::White,
+        90 => CellColour::Grey,
+        _ => CellColour::Colour,
     }
 }
 
 /// `38:5:n` brings its values along, `38;5;n` takes them from the parameters that follow.
-fn extended<'a>(subs: &[u16], rest: &mut impl Iterator<Item = &'a [u16]>) -> Option<Ink> {
+fn extended_colour<'a>(subs: &[u16], rest: &mut impl Iterator<Item = &'a [u16]>) -> Option<CellColour> {
     let mut next = || rest.next().and_then(|param| param.first().copied());
     match subs {
-        [5, n, ..] => Some(indexed(*n)),
-        [2, r, g, b] | [2, _, r, g, b, ..] => Some(rgb(*r, *g, *b)),
+        [5, n, ..] => Some(indexed_colour(*n)),
+        [2, r, g, b] | [2, _, r, g, b, ..] => Some(rgb_colour(*r, *g, *b)),
         _ => match next()? {
-            5 => next().map(indexed),
-            2 => Some(rgb(next()?, next()?, next()?)),
+            5 => next().map(indexed_colour),
+            2 => Some(rgb_colour(next()?, next()?, next()?)),
             _ => None,
         },
     }
 }
 
-fn indexed(n: u16) -> Ink {
+fn indexed_colour(n: u16) -> CellColour {
     match n {
-        0 | 16 | 232..=234 => Ink::Black,
-        7 | 15 | 188 | 231 | 251..=255 => Ink::White,
-        8 | 59 | 102 | 145 | 235..=250 => Ink::Grey,
-        _ => Ink::Colour,
+        0 | 16 | 232..=234 => CellColour::Black,
+        7 | 15 | 188 | 231 | 251..=255 => CellColour::White,
+        8 | 59 | 102 | 145 | 235..=250 => CellColour::Grey,
+        _ => CellColour::Colour,
     }
 }
 
-fn rgb(r: u16, g: u16, b: u16) -> Ink {
+fn rgb_colour(r: u16, g: u16, b: u16) -> CellColour {
     let (lowest, highest) = (r.min(g).min(b), r.max(g).max(b));
     match highest {
         // Themes tint their greys.
-        _ if highest - lowest > 28 => Ink::Colour,
-        0..40 => Ink::Black,
-        40..190 => Ink::Grey,
-        _ => Ink::White,
+        _ if highest - lowest > 28 => CellColour::Colour,
+        0..40 => CellColour::Black,
+        40..190 => CellColour::Grey,
+        _ => CellColour::White,
     }
 }
 
@@ -100,8 +100,8 @@ fn rgb(r: u16, g: u16, b: u16) -> Ink {
 mod tests {
     use super::*;
 
-    fn after(params: &[&[u16]]) -> Style {
-        let mut style = Style::default();
+    fn after(params: &[&[u16]]) -> CellStyle {
+        let mut style = CellStyle::default();
         style.apply(params.iter().copied());
         style
     }
@@ -109,30 +109,30 @@ mod tests {
     #[test]
     fn both_spellings_of_colours_are_read() {
         for params in [&[&[38u16][..], &[5], &[246]][..], &[&[38, 5, 246][..]], &[&[38, 2, 0, 120, 120, 120][..]]] {
-            assert_eq!(after(params).fg, Ink::Grey, "{params:?}");
+            assert_eq!(after(params).fg, CellColour::Grey, "{params:?}");
         }
         assert_eq!(after(&[&[38], &[2], &[205], &[20], &[20], &[2]]), {
-            Style { fg: Ink::Colour, dim: true, ..Style::default() }
+            CellStyle { fg: CellColour::Colour, dim: true, ..CellStyle::default() }
         });
     }
 
     #[test]
     fn a_tinted_grey_is_grey() {
-        assert_eq!(rgb(108, 112, 134), Ink::Grey);
-        assert_eq!(rgb(137, 180, 250), Ink::Colour);
-        assert_eq!((rgb(20, 20, 20), rgb(240, 240, 240)), (Ink::Black, Ink::White));
+        assert_eq!(rgb_colour(108, 112, 134), CellColour::Grey);
+        assert_eq!(rgb_colour(137, 180, 250), CellColour::Colour);
+        assert_eq!((rgb_colour(20, 20, 20), rgb_colour(240, 240, 240)), (CellColour::Black, CellColour::White));
     }
 
     #[test]
     fn what_is_cut_off_or_unheard_of_changes_nothing() {
         for params in [&[&[38u16][..]][..], &[&[38, 5][..]], &[&[38][..], &[9]], &[&[77][..]], &[&[][..]]] {
-            assert_eq!(after(params), Style::default(), "{params:?}");
+            assert_eq!(after(params), CellStyle::default(), "{params:?}");
         }
     }
 
     #[test]
     fn a_reset_takes_everything_back() {
-        assert_eq!(after(&[&[1], &[2], &[7], &[31], &[44], &[0]]), Style::default());
-        assert_eq!(after(&[&[1], &[2], &[22]]), Style::default());
+        assert_eq!(after(&[&[1], &[2], &[7], &[31], &[44], &[0]]), CellStyle::default());
+        assert_eq!(after(&[&[1], &[2], &[22]]), CellStyle::default());
     }
 }

@@ -3,7 +3,7 @@
 use std::iter::successors;
 use std::path::Path;
 
-use agtmux_agents::{ProcessFacts, Registry};
+use agtmux_agents::{AgentRegistry, ProcessFacts};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tree {
@@ -93,14 +93,14 @@ impl Tree {
 
     /// The outermost of those that may be the agent from which the last process is. Which of them read from the same place
     /// is known where it is given.
-    pub(crate) fn own(&self, registry: &Registry, same_input: Option<bool>) -> Option<u32> {
+    pub(crate) fn own(&self, registry: &AgentRegistry, same_input: Option<bool>) -> Option<u32> {
         let parent = |row: &&Row| self.rows.iter().find(|other| other.pid == row.ppid);
         let line: Vec<ProcessFacts<'_>> = successors(self.rows.last(), parent).map(Row::facts).collect();
-        let own = registry.own_line(&line, |_, _| same_input);
+        let own = registry.count_own_processes(&line, |_, _| same_input);
         (own < line.len()).then(|| line[own - 1].pid)
     }
 
-    pub(crate) fn identify(&self, registry: &Registry) -> Option<(String, u32, bool)> {
+    pub(crate) fn identify(&self, registry: &AgentRegistry) -> Option<(String, u32, bool)> {
         let facts: Vec<ProcessFacts<'_>> = self.rows.iter().map(Row::facts).collect();
         let found = registry.identify(&facts, self.foreground)?;
         Some((found.agent_type.to_string(), found.pid, found.suspended))

@@ -3,7 +3,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
 use super::ClientError;
-use crate::collect::LONGEST_LINE;
+use crate::collect::MAX_LINE_BYTES;
 
 /// Reads lines as they come.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ impl LineStream {
                 return Ok(Some(line.freeze()));
             }
             searched = self.buffer.len();
-            if searched > LONGEST_LINE {
-                return Err(ClientError::Broken(format!("a line of more than {} MiB", LONGEST_LINE >> 20)));
+            if searched > MAX_LINE_BYTES {
+                return Err(ClientError::Broken(format!("a line of more than {} MiB", MAX_LINE_BYTES >> 20)));
             }
             match self.body.frame().await {
                 None => return Ok(None),

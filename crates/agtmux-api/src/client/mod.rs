@@ -23,8 +23,8 @@ use crate::wire::ListQuery;
 use crate::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
 
 /// A daemon that is alive answers far sooner; one that does not answer by then is stuck.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-const DONE_WITHIN: Duration = Duration::from_secs(120);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+const ACTION_TIMEOUT: Duration = Duration::from_secs(120);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -33,7 +33,7 @@ pub enum ClientError {
     #[error("cannot reach the daemon on '{}': {source}", socket.display())]
     Connect { socket: PathBuf, source: std::io::Error },
     #[error("the daemon on '{}' belongs to another user", .0.display())]
-    Foreign(PathBuf),
+    OtherUser(PathBuf),
     #[error("the daemon did not answer within {} s", .0.as_secs())]
     Timeout(Duration),
     #[error("the connection to the daemon broke: {0}")]
@@ -48,11 +48,11 @@ pub enum ClientError {
 }
 
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ApiClient {
     socket: PathBuf,
 }
 
-impl Client {
+impl ApiClient {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self { socket: socket.into() }
     }
@@ -68,25 +68,25 @@ impl Client {
 
     /// The answer as it came, for whoever only passes it on.
     pub async fn get_bytes(&self, path: &str, query: &impl Serialize) -> Result<Bytes, ClientError> {
-        self.bytes(Method::GET, &with_query(path, query)?, Bytes::new(), ANSWER_WITHIN).await
+        self.bytes(Method::GET, &with_query(path, query)?, Bytes::new(), RESPONSE_TIMEOUT).await
     }
 
     pub async fn post_bytes(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        self.bytes(Method::POST, path, body, ANSWER_WITHIN).await
+        self.bytes(Method::POST, path, body, RESPONSE_TIMEOUT).await
     }
 
     /// Asks for something to be done, which takes as long as others who type into the same pane, and its agent, take.
-    pub async fn act(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        self.bytes(Method::POST, path, body, DONE_WITHIN).await
+    pub async fn post_action(&self, path: &str, body: Bytes) -> Result<Bytes, ClientError> {
+        self.bytes(Method::POST, path, body, ACTION_TIMEOUT).await
     }
 
     pub async fn delete(&self, path: &str) -> Result<Bytes, ClientError> {
-        self.bytes(Method::DELETE, path, Bytes::new(), DONE_WITHIN).await
+        self.bytes(Method::DELETE, path, Bytes::new(), ACTION_TIMEOUT).await
     }
 
     /// For what takes the daemon a while to find out.
-    pub async fn get_patiently(&self, path: &str) -> Result<Bytes, ClientError> {
-        self.bytes(Method::GET, path, Bytes::new(), DONE_WITHIN).await
+    pub async fn get_slow(&self, path: &str) -> Result<Bytes, ClientError> {
+        self.bytes(Method::GET, path, Bytes::new(), ACTION_TIMEOUT).await
     }
 
     async fn bytes(&self, method: Method, uri: &str, body: Bytes, within: Duration) -> Result<Bytes, ClientError> {
@@ -117,8 +117,9 @@ impl Client {
 
     async fn open(&self, uri: &str, accept: &str) -> Result<Incoming, ClientError> {
         let request = self.request(Method::GET, uri, Bytes::new(), accept);
-        let response =
-            tokio::time::timeout(ANSWER_WITHIN, request).await.map_err(|_| ClientError::Timeout(ANSWER_WITHIN))??;
+        let response = tokio::time::timeout(RESPONSE_TIMEOUT, request)
+            .await
+            .map_err(|_| ClientError::Timeout(RESPONSE_TIMEOUT))??;
         let status = response.status();
         if !status.is_success() {
             let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
@@ -166,7 +167,7 @@ impl Client {
         })?;
         let owner = stream.peer_cred().map_err(broken)?.uid();
         if owner != rustix::process::geteuid().as_raw() {
-            return Err(ClientError::Foreign(self.socket.clone()));
+            return Err(ClientError::OtherUser(self.socket.clone()));
         }
         Ok(stream)
     }

@@ -15,21 +15,21 @@ pub const DEFAULTS: &str = include_str!("defaults.toml");
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    pub daemon: Daemon,
-    pub tmux: Tmux,
-    pub ssh: Ssh,
-    pub state: State,
-    pub observe: Observe,
-    pub tmux_bridge: TmuxBridge,
-    pub actions: Actions,
-    pub audit: Audit,
-    pub web: Web,
-    pub tasks: Tasks,
+    pub daemon: DaemonConfig,
+    pub tmux: TmuxConfig,
+    pub ssh: SshConfig,
+    pub state: StateConfig,
+    pub observe: ObserveConfig,
+    pub tmux_bridge: TmuxBridgeConfig,
+    pub actions: ActionsConfig,
+    pub audit: AuditConfig,
+    pub web: WebConfig,
+    pub tasks: TasksConfig,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Daemon {
+pub struct DaemonConfig {
     pub log_level: LogLevel,
 }
 
@@ -57,10 +57,10 @@ impl LogLevel {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tmux {
+pub struct TmuxConfig {
     pub program: PathBuf,
     pub sockets: Vec<PathBuf>,
-    pub command_timeout: Span,
+    pub command_timeout: ConfigDuration,
     pub hooks: bool,
     pub pty_events: bool,
 }
@@ -68,34 +68,34 @@ pub struct Tmux {
 /// How other hosts are reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ssh {
+pub struct SshConfig {
     pub program: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
-    pub completed_to_idle: Span,
-    pub running_ttl: Span,
-    pub bind_ttl: Span,
-    pub payload_retention: Span,
-    pub metadata_retention: Span,
+pub struct StateConfig {
+    pub completed_to_idle: ConfigDuration,
+    pub running_ttl: ConfigDuration,
+    pub bind_ttl: ConfigDuration,
+    pub payload_retention: ConfigDuration,
+    pub metadata_retention: ConfigDuration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Observe {
-    pub reconcile_active: Span,
-    pub reconcile_idle: Span,
+pub struct ObserveConfig {
+    pub reconcile_active: ConfigDuration,
+    pub reconcile_idle: ConfigDuration,
     pub osc_tap: bool,
 }
 
 /// How text gets into a pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TmuxBridge {
-    pub health_check_interval: Span,
-    pub subprocess_timeout: Span,
+pub struct TmuxBridgeConfig {
+    pub health_check_interval: ConfigDuration,
+    pub subprocess_timeout: ConfigDuration,
     pub text_enter_delay_ms: u64,
     pub sequential_send_delay_ms: u64,
     pub clear_delay_ms: u64,
@@ -107,40 +107,40 @@ pub struct TmuxBridge {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Actions {
+pub struct ActionsConfig {
     pub allow_from_agents: bool,
-    pub snapshot_lifetime: Span,
+    pub snapshot_lifetime: ConfigDuration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Audit {
+pub struct AuditConfig {
     pub store_text: bool,
 }
 
 /// Background work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tasks {
+pub struct TasksConfig {
     pub on_event: String,
-    pub on_event_timeout: Span,
+    pub on_event_timeout: ConfigDuration,
     pub log_kib: u64,
 }
 
 /// The way in for browsers and scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Web {
-    pub listen: Listen,
+pub struct WebConfig {
+    pub listen: ListenAddress,
     pub i_know: bool,
     pub hosts: Vec<String>,
 }
 
 /// Where to listen, or nowhere.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Listen(pub Option<SocketAddr>);
+pub struct ListenAddress(pub Option<SocketAddr>);
 
-impl std::str::FromStr for Listen {
+impl std::str::FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
@@ -154,21 +154,21 @@ impl std::str::FromStr for Listen {
     }
 }
 
-impl Serialize for Listen {
+impl Serialize for ListenAddress {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&self.0.map(|address| address.to_string()).unwrap_or_default())
     }
 }
 
-impl<'de> Deserialize<'de> for Listen {
+impl<'de> Deserialize<'de> for ListenAddress {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
-impl Web {
+impl WebConfig {
     /// Others on the network could come in, and what they send could be read.
-    pub fn fault(&self) -> Option<String> {
+    pub fn exposure_error(&self) -> Option<String> {
         let address = self.listen.0.filter(|address| !address.ip().is_loopback() && !self.i_know)?;
         Some(format!(
             "web.listen: {address} can be reached from other machines, in the clear; use 127.0.0.1, or put a proxy with TLS \
@@ -179,9 +179,9 @@ impl Web {
 
 /// A length of time as people write it: `1500ms`, `2s`, `1m 30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span(pub Duration);
+pub struct ConfigDuration(pub Duration);
 
-impl std::str::FromStr for Span {
+impl std::str::FromStr for ConfigDuration {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
@@ -193,7 +193,7 @@ impl std::str::FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for ConfigDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::SignedDuration::try_from(self.0) {
             Ok(span) => write!(f, "{span:#}"),
@@ -202,24 +202,24 @@ impl fmt::Display for Span {
     }
 }
 
-impl Serialize for Span {
+impl Serialize for ConfigDuration {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for ConfigDuration {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        match Written::deserialize(d)? {
-            Written::Text(text) => text.parse().map_err(serde::de::Error::custom),
-            Written::Seconds(seconds) => Ok(Self(Duration::from_secs(seconds))),
+        match DurationValue::deserialize(d)? {
+            DurationValue::Text(text) => text.parse().map_err(serde::de::Error::custom),
+            DurationValue::Seconds(seconds) => Ok(Self(Duration::from_secs(seconds))),
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a length of time, as 1500ms, 2s, 1m 30s or 168h; a bare number counts seconds")]
-enum Written {
+enum DurationValue {
     Text(String),
     Seconds(u64),
 }
@@ -233,7 +233,7 @@ pub enum ConfigError {
     #[error("'{}': {message}", path.display())]
     Value { path: PathBuf, message: String },
     #[error("there are '{}' and '{}', and only one of them can be meant; move one of them away", one.display(), other.display())]
-    Both { one: PathBuf, other: PathBuf },
+    BothExist { one: PathBuf, other: PathBuf },
 }
 
 impl Default for Config {
@@ -246,7 +246,7 @@ impl Default for Config {
 impl Config {
     /// The user's file over the defaults. A file that is not there is no error; one that cannot be understood is.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let path = &Self::file(path)?;
+        let path = &Self::resolve_file(path)?;
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -257,23 +257,23 @@ impl Config {
 
     /// The file that is meant: this one, or the YAML of the same name where there is no TOML. Both at once are refused: nobody
     /// could tell which of them counts.
-    pub fn file(path: &Path) -> Result<PathBuf, ConfigError> {
+    pub fn resolve_file(path: &Path) -> Result<PathBuf, ConfigError> {
         if path.extension().is_none_or(|extension| extension != "toml") {
             return Ok(path.to_owned());
         }
         let names = ["toml", "yaml", "yml"].map(|extension| path.with_extension(extension));
         let mut there = names.into_iter().filter(|file| file.exists());
         match (there.next(), there.next()) {
-            (Some(one), Some(other)) => Err(ConfigError::Both { one, other }),
+            (Some(one), Some(other)) => Err(ConfigError::BothExist { one, other }),
             (Some(one), None) => Ok(one),
             (None, _) => Ok(path.to_owned()),
         }
     }
 
     /// What the user's file says, as a table. Where the path ends in `.yaml` or `.yml`, it is YAML.
-    pub fn table(text: &str, path: &Path) -> Result<toml::Table, ConfigError> {
+    pub fn parse_table(text: &str, path: &Path) -> Result<toml::Table, ConfigError> {
         let read = match path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            true => yaml::table(text),
+            true => yaml::parse_table(text),
             false => toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned()),
         };
         read.map_err(|message| ConfigError::Syntax { path: path.to_owned(), message })
@@ -282,8 +282,8 @@ impl Config {
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         // Each table is optional in the user's file, and each key of it: what is missing comes from the defaults. The
         // user's text is checked as it stands so that a fault is reported with its line.
-        let partial = Self::table(text, path)?;
-        let mut merged = Self::table(DEFAULTS, Path::new("defaults.toml"))?;
+        let partial = Self::parse_table(text, path)?;
+        let mut merged = Self::parse_table(DEFAULTS, Path::new("defaults.toml"))?;
         for (name, value) in partial {
             match (merged.get_mut(&name), value) {
                 (Some(toml::Value::Table(into)), toml::Value::Table(from)) => into.extend(from),
@@ -305,7 +305,8 @@ impl Config {
         if let Some(socket) = self.tmux.sockets.iter().find(|s| !s.is_absolute()) {
             return fault(format!("tmux.sockets: '{}' must be an absolute path", socket.display()));
         }
-        let State { completed_to_idle, running_ttl, bind_ttl, payload_retention, metadata_retention } = self.state;
+        let StateConfig { completed_to_idle, running_ttl, bind_ttl, payload_retention, metadata_retention } =
+            self.state;
         for (name, span, least, most) in [
             ("tmux.command_timeout", self.tmux.command_timeout, "100ms", "1h"),
             ("observe.reconcile_active", self.observe.reconcile_active, "100ms", "1h"),
@@ -320,14 +321,16 @@ impl Config {
             ("state.payload_retention", payload_retention, "1h", "87600h"),
             ("state.metadata_retention", metadata_retention, "1h", "87600h"),
         ] {
-            let within =
-                |bound: &str, fits: fn(&Span, &Span) -> bool| bound.parse().is_ok_and(|bound| fits(&span, &bound));
-            if !within(least, Span::ge) || !within(most, Span::le) {
+            let within = |bound: &str, fits: fn(&ConfigDuration, &ConfigDuration) -> bool| {
+                bound.parse().is_ok_and(|bound| fits(&span, &bound))
+            };
+            if !within(least, ConfigDuration::ge) || !within(most, ConfigDuration::le) {
                 return fault(format!("{name}: {span} is out of range; use a value from {least} to {most}"));
             }
         }
-        let TmuxBridge { text_enter_delay_ms, sequential_send_delay_ms, clear_delay_ms, max_enter_retries, .. } =
-            self.tmux_bridge;
+        let TmuxBridgeConfig {
+            text_enter_delay_ms, sequential_send_delay_ms, clear_delay_ms, max_enter_retries, ..
+        } = self.tmux_bridge;
         for (name, value, most) in [
             ("text_enter_delay_ms", text_enter_delay_ms, 10_000),
             ("sequential_send_delay_ms", sequential_send_delay_ms, 10_000),
@@ -344,7 +347,7 @@ impl Config {
                 self.tasks.log_kib
             ));
         }
-        if let Some(message) = self.web.fault() {
+        if let Some(message) = self.web.exposure_error() {
             return fault(message);
         }
         if payload_retention > metadata_retention {
@@ -452,7 +455,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_span_is_read_and_reads_back_or_is_refused(text in nearly_a_span()) {
-            match text.parse::<Span>() {
+            match text.parse::<ConfigDuration>() {
                 Ok(span) => prop_assert_eq!(span.to_string().parse(), Ok(span)),
                 Err(message) => prop_assert!(message.contains("write it like")),
             }

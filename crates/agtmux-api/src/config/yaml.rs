@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// As a table of tables, which is what the settings are.
-pub(super) fn table(text: &str) -> Result<toml::Table, String> {
+pub(super) fn parse_table(text: &str) -> Result<toml::Table, String> {
     let mut read: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     drop_nulls(&mut read);
     match read {

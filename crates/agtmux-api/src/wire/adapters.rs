@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 /// The agents that can be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Adapters {
+pub struct AdapterList {
     pub schema_version: u32,
     pub items: Vec<AdapterItem>,
     /// Files of the user's that describe no agent because something is wrong with them.

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::action::Verified;
+use super::action::Verification;
 use crate::error::ErrorCode;
 
 /// How an agent is answered, in the words of the tmux-bridge document.
@@ -23,7 +23,7 @@ pub enum BridgeMode {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct BridgeRespond {
+pub struct BridgeRespondRequest {
     pub mode: BridgeMode,
     pub text: Option<String>,
     pub option_index: Option<u32>,
@@ -55,7 +55,7 @@ pub struct BridgeChoice {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct BridgeResponded {
+pub struct BridgeRespondReply {
     /// `ok`
     pub status: String,
     pub agent_id: String,
@@ -63,7 +63,7 @@ pub struct BridgeResponded {
     pub new_state: Option<String>,
     pub latency_ms: u64,
     pub mode: BridgeMode,
-    pub verified: Verified,
+    pub verified: Verification,
     pub turn_id: String,
 }
 
@@ -79,7 +79,7 @@ pub struct BridgeError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Availability {
+pub struct BridgeAvailability {
     pub agent_id: String,
     pub commander_available: bool,
     pub state: Option<String>,
@@ -88,7 +88,7 @@ pub struct Availability {
 /// What a hook brings. Fields beyond these are kept with it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
-pub struct HookIn {
+pub struct BridgeHookEvent {
     /// The agent's own name for its session.
     pub session_id: String,
     pub working_directory: Option<String>,
@@ -108,7 +108,7 @@ pub struct HookIn {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct HookAnswer {
+pub struct BridgeHookReply {
     /// `ok`
     pub status: String,
     pub agent_id: String,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::items::{PaneItem, SessionItem, WindowItem};
-use super::listing::Scope;
+use super::listing::ListScope;
 
 /// One line of `agtmux watch --format jsonl`, one event of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -16,18 +16,18 @@ pub struct WatchEvent {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     #[serde(rename = "type")]
-    pub kind: EventKind,
-    pub scope: Scope,
+    pub kind: WatchEventKind,
+    pub scope: ListScope,
     /// Null for `reset` and for `task`.
-    pub item: Option<Item>,
+    pub item: Option<WatchItem>,
     /// Only of a `task`: what happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<Box<TaskNews>>,
+    pub task: Option<Box<TaskWatchEvent>>,
 }
 
 /// What happened to a task, and on which server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct TaskNews {
+pub struct TaskWatchEvent {
     pub target: String,
     pub server: String,
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct TaskNews {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum EventKind {
+pub enum WatchEventKind {
     /// An item as it is now; sent for each item when a stream begins.
     Snapshot,
     /// An item that is new or different.
@@ -49,7 +49,7 @@ pub enum EventKind {
     Task,
 }
 
-impl EventKind {
+impl WatchEventKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Snapshot => "snapshot",
@@ -64,7 +64,7 @@ impl EventKind {
 /// What an event is about; the event's `scope` says which.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(untagged)]
-pub enum Item {
+pub enum WatchItem {
     // The order matters when reading: each has a field that the later ones lack.
     Pane(Box<PaneItem>),
     Window(WindowItem),

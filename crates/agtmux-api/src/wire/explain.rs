@@ -1,4 +1,4 @@
-use agtmux_core::evidence::{Claim, Source, Stand};
+use agtmux_core::evidence::{Assertion, Claim, Source};
 use agtmux_core::state::{Confidence, ReasonCode, State};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -20,19 +20,19 @@ pub struct Explanation {
     pub state_version: u64,
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ExplainCandidate>,
     /// What would change it.
     pub would_change: Vec<String>,
 }
 
 /// One statement that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Candidate {
+pub struct ExplainCandidate {
     pub source: Source,
     pub claim: Claim,
     #[schemars(with = "serde_json::Value")]
     #[schema(value_type = Object)]
-    pub says: Stand,
+    pub says: Assertion,
     pub conclusive: bool,
     /// Whether it counts.
     pub fresh: bool,
@@ -48,23 +48,23 @@ pub struct Candidate {
 
 /// The changes of state of one runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct History {
+pub struct StateHistory {
     pub schema_version: u32,
     pub runtime_id: String,
-    pub items: Vec<PastState>,
+    pub items: Vec<StateHistoryItem>,
 }
 
 /// The last events about one runtime, the newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct PastEvents {
+pub struct RuntimeEvents {
     pub schema_version: u32,
     pub runtime_id: String,
-    pub items: Vec<PastEvent>,
+    pub items: Vec<RuntimeEvent>,
 }
 
 /// An event as it came, without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct PastEvent {
+pub struct RuntimeEvent {
     pub event_id: String,
     pub source: Source,
     pub event_type: String,
@@ -79,7 +79,7 @@ pub struct PastEvent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct PastState {
+pub struct StateHistoryItem {
     pub seq: u64,
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,

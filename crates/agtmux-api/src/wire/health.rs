@@ -9,7 +9,7 @@ use super::listing::TargetError;
 
 /// How the daemon is and what it watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Health {
+pub struct DaemonHealth {
     pub schema_version: u32,
     /// `ok`, or `degraded` when something could not be read.
     pub status: String,
@@ -26,11 +26,11 @@ pub struct Health {
     pub servers: Vec<ServerHealth>,
     pub target_errors: Vec<TargetError>,
     /// The parts of the daemon by name, such as `tmux_bridge` and `commander_availability`.
-    pub components: BTreeMap<String, Component>,
+    pub components: BTreeMap<String, ComponentHealth>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Component {
+pub struct ComponentHealth {
     /// `ok` or `degraded`.
     pub status: String,
     /// In words.

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// comes from. Fields that are not listed here are kept with it.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
-pub struct EventIn {
+pub struct EventSubmission {
     pub runtime_id: Option<String>,
     /// `host` when left out.
     pub target: Option<String>,
@@ -46,16 +46,16 @@ pub struct EventIn {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Receipt {
+pub struct EventReceipt {
     pub schema_version: u32,
     pub event_id: String,
-    pub status: ReceiptStatus,
+    pub status: EventReceiptStatus,
     pub runtime_id: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ReceiptStatus {
+pub enum EventReceiptStatus {
     /// It belongs to a runtime and has been taken into account.
     Bound,
     /// Its runtime is not known yet. It is dropped if that does not change within 30 s.

@@ -12,12 +12,12 @@ use super::items::StateTally;
 
 /// What every list answers with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Listing<T> {
+pub struct ListResponse<T> {
     pub schema_version: u32,
     #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
-    pub filters: Filters,
-    pub summary: Summary,
+    pub filters: ListFilters,
+    pub summary: ListSummary,
     /// Whether something could not be read: `target_errors` says what.
     pub partial: bool,
     pub target_errors: Vec<TargetError>,
@@ -26,7 +26,7 @@ pub struct Listing<T> {
 
 /// Agents by state, by kind and by target, each counted once however many sessions show it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Summary {
+pub struct ListSummary {
     pub by_state: StateTally,
     pub by_agent: BTreeMap<String, u32>,
     pub by_target: BTreeMap<String, u32>,
@@ -47,7 +47,7 @@ pub struct TargetError {
 
 /// The filters that were in force.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Filters {
+pub struct ListFilters {
     pub target: Option<String>,
     pub target_session: Option<String>,
     pub session: Option<String>,
@@ -78,16 +78,16 @@ pub struct ListQuery {
     /// Also panes in which no agent lives.
     pub all: bool,
     /// Sessions only: merge sessions of one name across targets.
-    pub group_by: Option<GroupBy>,
+    pub group_by: Option<SessionGrouping>,
     /// Event stream only: what to report.
-    pub scope: Option<Scope>,
+    pub scope: Option<ListScope>,
     /// Event stream only: go on after this event. The `Last-Event-ID` header does the same.
     pub last_event_id: Option<u64>,
 }
 
 impl ListQuery {
-    pub fn filters(&self) -> Filters {
-        Filters {
+    pub fn filters(&self) -> ListFilters {
+        ListFilters {
             target: self.target.clone(),
             target_session: self.target_session.clone(),
             session: self.session.clone(),
@@ -101,7 +101,7 @@ impl ListQuery {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum GroupBy {
+pub enum SessionGrouping {
     #[default]
     TargetSession,
     SessionName,
@@ -109,14 +109,14 @@ pub enum GroupBy {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum ListScope {
     #[default]
     Panes,
     Windows,
     Sessions,
 }
 
-impl Scope {
+impl ListScope {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Panes => "panes",
@@ -126,7 +126,7 @@ impl Scope {
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for ListScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -14,31 +14,32 @@ mod task;
 mod web;
 
 pub use action::{
-    ActionKind, ActionOutcome, ActionRecord, ActionStatus, Answer, Answered, AttachAction, AttachPlan, Audit,
-    AuditQuery, Caller, Guards, KillAction, KillReport, KillSignal, Output, OutputAction, PaneHealth, PlanSession,
-    Profile, RespondAction, ResumeAction, ResumeReport, SamePane, SendAction, SendReport, Snapshot, SnapshotAction,
-    SshWay, Verified, VerifiedBy,
+    ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AttachAction, AttachPlan,
+    AttachSession, AuditCaller, AuditLog, AuditQuery, DialogAnswer, InputProfile, KillAction, KillReport, KillSignal,
+    OutputAction, OutputReport, PaneHealth, PaneIdentityGuard, RespondAction, RespondReport, ResumeAction,
+    ResumeReport, SendAction, SendReport, SnapshotAction, SshDestination, Verification, VerifiedBy,
 };
 pub use adapters::{
-    AdapterCapabilities, AdapterHealth, AdapterItem, AdapterOrigin, AdapterSwitch, Adapters, BrokenManifest,
+    AdapterCapabilities, AdapterHealth, AdapterItem, AdapterList, AdapterOrigin, AdapterSwitch, BrokenManifest,
 };
 pub use agtmux_core::task::TaskEvent;
 pub use bridge::{
-    Availability, BridgeAnswers, BridgeChoice, BridgeError, BridgeMode, BridgeRespond, BridgeResponded, HookAnswer,
-    HookIn,
+    BridgeAnswers, BridgeAvailability, BridgeChoice, BridgeError, BridgeHookEvent, BridgeHookReply, BridgeMode,
+    BridgeRespondReply, BridgeRespondRequest,
 };
-pub use event::{EventKind, Item, TaskNews, WatchEvent};
-pub use explain::{Candidate, Explanation, History, PastEvent, PastEvents, PastState};
-pub use health::{Component, Health, ServerHealth, StoreHealth};
-pub use ingest::{EventIn, Receipt, ReceiptStatus};
+pub use event::{TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
+pub use explain::{ExplainCandidate, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem};
+pub use health::{ComponentHealth, DaemonHealth, ServerHealth, StoreHealth};
+pub use ingest::{EventReceipt, EventReceiptStatus, EventSubmission};
 pub use items::{
     DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, WindowIdentity,
     WindowItem,
 };
-pub use listing::{Filters, GroupBy, ListQuery, Listing, Scope, Summary, TargetError};
-pub use targets::{Check, Checkup, EvidenceKind, NewTarget, TargetItem, Targets};
+pub use listing::{ListFilters, ListQuery, ListResponse, ListScope, ListSummary, SessionGrouping, TargetError};
+pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList};
 pub use task::{
-    EndedTask, LeftSession, TaskCleanup, TaskEnded, TaskEvents, TaskEventsQuery, TaskInputAction, TaskList, TaskLogs,
-    TaskLogsQuery, TaskPlace, TaskRestart, TaskRun, TaskStarted, TaskStartup, TaskStartupReport, TaskStop, TaskTold,
+    ActiveLeftoverSession, EndedTask, TaskCleanupRequest, TaskEndReport, TaskEvents, TaskEventsQuery, TaskInputAction,
+    TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,
+    TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem,
 };
 pub use web::{WebLink, WebLinkRequest};

@@ -1,4 +1,4 @@
-use agtmux_core::target::{Fault, TargetHealth, TargetKind};
+use agtmux_core::target::{TargetFault, TargetHealth, TargetKind};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 /// The hosts that are watched, this one first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Targets {
+pub struct TargetList {
     pub schema_version: u32,
     pub items: Vec<TargetItem>,
 }
@@ -27,7 +27,7 @@ pub struct TargetItem {
     #[schema(value_type = String, format = DateTime)]
     pub since: Timestamp,
     /// What kind of trouble it is in.
-    pub fault: Option<Fault>,
+    pub fault: Option<TargetFault>,
     /// What is wrong, in words.
     pub message: Option<String>,
     /// What to run about it, or to see more.
@@ -76,14 +76,14 @@ fn by_ssh() -> TargetKind {
 
 /// What a host has, what that means, and what to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Checkup {
+pub struct TargetCheckReport {
     pub schema_version: u32,
     pub target: TargetItem,
-    pub checks: Vec<Check>,
+    pub checks: Vec<TargetCheck>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Check {
+pub struct TargetCheck {
     /// `ssh`, `tmux`, `agtmux`, `agents`, `hooks`, `clock`.
     pub name: String,
     pub ok: bool,

@@ -1,7 +1,7 @@
 //! Managed tasks. What is told of them, and how they look, is in the words of `agtmux_core::task`.
 
 use agtmux_core::ids::{PaneId, WindowId};
-use agtmux_core::task::{Delivery, SessionLook, TaskEvent};
+use agtmux_core::task::{Delivery, TaskEvent, TaskSessionSnapshot};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 /// Which tasks are meant.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct TaskPlace {
+pub struct TaskSessionQuery {
     /// The name of the tmux session that holds them.
     pub session: String,
     /// The tmux server's socket; left out, the usual one of the user.
@@ -21,7 +21,7 @@ pub struct TaskPlace {
 /// Starts a task, or starts it again in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TaskRun {
+pub struct TaskRunRequest {
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
@@ -36,7 +36,8 @@ pub struct TaskRun {
     pub project: Option<String>,
     /// The process that the session is kept for; left out, the agent that asks, if it is one.
     #[serde(default)]
-    pub keeper: Option<u32>,
+    #[serde(alias = "keeper")]
+    pub owner: Option<u32>,
 }
 
 /// A task that runs.
@@ -58,7 +59,7 @@ pub struct TaskStarted {
 /// One task by its name, or by the id of its window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TaskStop {
+pub struct TaskStopRequest {
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
@@ -70,14 +71,15 @@ pub struct TaskStop {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TaskRestart {
+pub struct TaskRestartRequest {
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
     pub task: String,
     /// The process that the session is kept for; left out, the agent that asks, if it is one.
     #[serde(default)]
-    pub keeper: Option<u32>,
+    #[serde(alias = "keeper")]
+    pub owner: Option<u32>,
 }
 
 /// Text for a task that waits for it.
@@ -97,7 +99,7 @@ pub struct TaskInputAction {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TaskCleanup {
+pub struct TaskCleanupRequest {
     pub session: String,
     #[serde(default)]
     pub socket: Option<String>,
@@ -105,7 +107,7 @@ pub struct TaskCleanup {
 
 /// What was taken away.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct TaskEnded {
+pub struct TaskEndReport {
     pub session: String,
     /// Whether there was such a session.
     pub exists: bool,
@@ -189,7 +191,7 @@ pub struct TaskEvents {
 /// What the stream of events tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum TaskTold {
+pub enum TaskStreamItem {
     Event(Box<TaskEvent>),
     /// Where one run was asked for: nothing more will be told of it. The stream ends with this.
     Over {
@@ -200,7 +202,7 @@ pub enum TaskTold {
 /// A harness session begins: what earlier ones of the same project have left is cleaned up or named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TaskStartup {
+pub struct TaskStartupRequest {
     /// The session that begins. It is not looked at.
     pub session: String,
     #[serde(default)]
@@ -209,7 +211,8 @@ pub struct TaskStartup {
     pub project: String,
     /// The process that the session is kept for; left out, the agent that asks, if it is one.
     #[serde(default)]
-    pub keeper: Option<u32>,
+    #[serde(alias = "keeper")]
+    pub owner: Option<u32>,
 }
 
 /// What was found. It is for the person, and gives no agent a turn.
@@ -218,7 +221,7 @@ pub struct TaskStartupReport {
     /// Sessions in which nothing ran any more.
     pub removed: Vec<String>,
     /// Sessions in which something still runs. They are left as they are.
-    pub active: Vec<LeftSession>,
+    pub active: Vec<ActiveLeftoverSession>,
     /// The same in words.
     pub notices: Vec<String>,
     pub delivery: Delivery,
@@ -226,7 +229,7 @@ pub struct TaskStartupReport {
 
 /// A session that an earlier session of the harness has left, with tasks that still run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct LeftSession {
+pub struct ActiveLeftoverSession {
     pub session: String,
     /// The harness's own id of its session.
     pub session_id: Option<String>,
@@ -237,4 +240,4 @@ pub struct LeftSession {
 }
 
 /// What a task session looks like now.
-pub type TaskList = SessionLook;
+pub type TaskList = TaskSessionSnapshot;

@@ -3,8 +3,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::delta::{Delta, Life};
-use super::model::{Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting};
+use super::delta::{FleetDelta, RuntimeChange};
+use super::model::{
+    Fleet, ForegroundProcess, Outage, OutageCode, Pane, PaneExitStatus, PaneKey, PaneTask, Placement, Server,
+};
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeIdentity};
 
@@ -20,22 +22,22 @@ pub struct PaneRow {
     pub pane_index: u32,
     pub pid: u32,
     pub tty: String,
-    pub dead: Option<Death>,
+    pub dead: Option<PaneExitStatus>,
     pub title: String,
 }
 
 /// What the process table says about one pane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessSighting {
+pub struct PaneProcess {
     pub pane: PaneId,
     /// The pane's first process when this was looked up: the guard against a respawn in between.
     pub pane_pid: u32,
-    pub foreground: Option<Foreground>,
-    pub agent: Option<AgentSighting>,
+    pub foreground: Option<ForegroundProcess>,
+    pub agent: Option<DetectedAgent>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentSighting {
+pub struct DetectedAgent {
     pub agent_type: AgentType,
     pub process: ProcessRef,
     /// Stopped with Ctrl-Z.
@@ -44,54 +46,60 @@ pub struct AgentSighting {
 
 /// Something that was read back from a server or from the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observation {
+pub enum TopologyUpdate {
     /// All panes of a server.
     Listed { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
     /// Some panes, read again. Says nothing about panes that are not in it, nor about other placements.
     Reread { server: ServerKey, generation: Generation, rows: Vec<PaneRow> },
     /// Processes of some panes.
-    Processes { server: ServerKey, generation: Generation, panes: Vec<ProcessSighting> },
+    Processes { server: ServerKey, generation: Generation, panes: Vec<PaneProcess> },
     /// The server's process ended.
     ServerGone { server: ServerKey },
     /// The server is there and cannot be read.
     ServerOutage { server: ServerKey, generation: Generation, code: OutageCode, message: String },
     /// A task was started in a pane, or does something else than before; none when it is nobody's task any more.
-    Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<TaskSighting> },
+    Task { server: ServerKey, generation: Generation, pane: PaneId, task: Option<PaneTask> },
     /// Nothing on this target can be read, or it can again.
     TargetOutage { target: TargetName, outage: Option<(OutageCode, String)> },
     /// A whole target is out of reach: every server of it is.
-    TargetLost { target: TargetName, message: String },
+    TargetUnreachable { target: TargetName, message: String },
     /// Nobody watches this target any more.
-    TargetLeft { target: TargetName },
+    TargetRemoved { target: TargetName },
 }
 
 impl Fleet {
     /// The only way the fleet changes.
-    pub fn apply(&mut self, observation: Observation, now: Timestamp) -> Delta {
-        let mut delta = Delta::default();
+    pub fn apply(&mut self, observation: TopologyUpdate, now: Timestamp) -> FleetDelta {
+        let mut delta = FleetDelta::default();
         match observation {
-            Observation::Listed { server, generation, rows } => self.listed(server, generation, rows, now, &mut delta),
-            Observation::Reread { server, generation, rows } => self.reread(&server, generation, rows, now, &mut delta),
-            Observation::Processes { server, generation, panes } => {
+            TopologyUpdate::Listed { server, generation, rows } => {
+                self.listed(server, generation, rows, now, &mut delta)
+            }
+            TopologyUpdate::Reread { server, generation, rows } => {
+                self.reread(&server, generation, rows, now, &mut delta)
+            }
+            TopologyUpdate::Processes { server, generation, panes } => {
                 self.processes(&server, generation, panes, now, &mut delta);
             }
-            Observation::ServerGone { server } => self.server_gone(&server, &mut delta),
-            Observation::ServerOutage { server, generation, code, message } => {
+            TopologyUpdate::ServerGone { server } => self.server_gone(&server, &mut delta),
+            TopologyUpdate::ServerOutage { server, generation, code, message } => {
                 self.server_outage(server, generation, Outage { code, message, since: now }, &mut delta);
             }
-            Observation::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
-            Observation::Task { server, generation, pane, task } => {
-                self.task_seen(PaneKey { server, pane }, generation, task, now, &mut delta);
+            TopologyUpdate::TargetOutage { target, outage } => self.target_outage(target, outage, now, &mut delta),
+            TopologyUpdate::Task { server, generation, pane, task } => {
+                self.update_task(PaneKey { server, pane }, generation, task, now, &mut delta);
             }
-            Observation::TargetLost { target, message } => self.target_lost(target, &message, now, &mut delta),
-            Observation::TargetLeft { target } => {
+            TopologyUpdate::TargetUnreachable { target, message } => {
+                self.target_unreachable(target, &message, now, &mut delta)
+            }
+            TopologyUpdate::TargetRemoved { target } => {
                 for key in self.servers_of(&target) {
                     self.server_gone(&key, &mut delta);
                 }
                 self.target_outage(target, None, now, &mut delta);
             }
         }
-        self.house_tasks(now, &mut delta);
+        self.assign_tasks_to_panes(now, &mut delta);
         delta
     }
 
@@ -101,7 +109,7 @@ impl Fleet {
         generation: Generation,
         rows: Vec<PaneRow>,
         now: Timestamp,
-        delta: &mut Delta,
+        delta: &mut FleetDelta,
     ) {
         if self.servers.get(&key).is_some_and(|s| s.generation != generation) {
             self.server_gone(&key, delta);
@@ -112,7 +120,7 @@ impl Fleet {
         });
         if server.outage.take().is_some() {
             delta.servers.insert(key.clone());
-            delta.lives.push(Life::Reachable { server: key.clone(), reachable: true });
+            delta.runtime_changes.push(RuntimeChange::Reachable { server: key.clone(), reachable: true });
         }
         let listed = group_rows(rows);
         let gone: Vec<PaneId> = server.panes.keys().filter(|id| !listed.contains_key(id)).copied().collect();
@@ -130,7 +138,7 @@ impl Fleet {
         generation: Generation,
         rows: Vec<PaneRow>,
         now: Timestamp,
-        delta: &mut Delta,
+        delta: &mut FleetDelta,
     ) {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for row in rows {
@@ -144,9 +152,9 @@ impl Fleet {
         &mut self,
         key: &ServerKey,
         generation: Generation,
-        sightings: Vec<ProcessSighting>,
+        sightings: Vec<PaneProcess>,
         now: Timestamp,
-        delta: &mut Delta,
+        delta: &mut FleetDelta,
     ) {
         let Some(server) = self.servers.get_mut(key).filter(|s| s.generation == generation) else { return };
         for sighting in sightings {
@@ -163,18 +171,18 @@ impl Fleet {
                 changed = true;
             }
             let pane_key = PaneKey { server: key.clone(), pane: sighting.pane };
-            changed |= see_agent(&pane_key, generation, pane, sighting.agent, now, delta);
+            changed |= update_agent(&pane_key, generation, pane, sighting.agent, now, delta);
             if changed {
-                touch(&pane_key, pane, now, delta);
+                mark_changed(&pane_key, pane, now, delta);
             }
         }
     }
 
-    fn server_gone(&mut self, key: &ServerKey, delta: &mut Delta) {
+    fn server_gone(&mut self, key: &ServerKey, delta: &mut FleetDelta) {
         let Some(mut server) = self.servers.remove(key) else { return };
         delta.servers.insert(key.clone());
         if server.outage.is_some() {
-            delta.lives.push(Life::Reachable { server: key.clone(), reachable: true });
+            delta.runtime_changes.push(RuntimeChange::Reachable { server: key.clone(), reachable: true });
         }
         let ids: Vec<PaneId> = server.panes.keys().copied().collect();
         for id in ids {
@@ -182,7 +190,7 @@ impl Fleet {
         }
     }
 
-    fn server_outage(&mut self, key: ServerKey, generation: Generation, outage: Outage, delta: &mut Delta) {
+    fn server_outage(&mut self, key: ServerKey, generation: Generation, outage: Outage, delta: &mut FleetDelta) {
         let server = self.servers.entry(key.clone()).or_insert_with(|| Server {
             generation,
             outage: None,
@@ -194,10 +202,10 @@ impl Fleet {
         let since = server.outage.as_ref().map_or(outage.since, |o| o.since);
         server.outage = Some(Outage { since, ..outage });
         delta.servers.insert(key.clone());
-        delta.lives.push(Life::Reachable { server: key, reachable: false });
+        delta.runtime_changes.push(RuntimeChange::Reachable { server: key, reachable: false });
     }
 
-    fn target_lost(&mut self, target: TargetName, message: &str, now: Timestamp, delta: &mut Delta) {
+    fn target_unreachable(&mut self, target: TargetName, message: &str, now: Timestamp, delta: &mut FleetDelta) {
         for key in self.servers_of(&target) {
             if let Some(generation) = self.servers.get(&key).map(|server| server.generation) {
                 let outage = Outage { code: OutageCode::TargetUnreachable, message: message.to_owned(), since: now };
@@ -216,7 +224,7 @@ impl Fleet {
         target: TargetName,
         outage: Option<(OutageCode, String)>,
         now: Timestamp,
-        delta: &mut Delta,
+        delta: &mut FleetDelta,
     ) {
         let known = self.target_outages.get(&target);
         match outage {
@@ -250,13 +258,13 @@ fn update_pane(
     row: PaneRow,
     placements: Option<BTreeSet<Placement>>,
     now: Timestamp,
-    delta: &mut Delta,
+    delta: &mut FleetDelta,
 ) {
     let pane_key = PaneKey { server: key.clone(), pane: id };
     let Some(pane) = server.panes.get_mut(&id) else {
         let pane = new_pane(row, placements.unwrap_or_default(), now);
         let pane = server.panes.entry(id).or_insert(pane);
-        touch(&pane_key, pane, now, delta);
+        mark_changed(&pane_key, pane, now, delta);
         return;
     };
     let placements = placements.unwrap_or_else(|| pane.placements.clone());
@@ -272,7 +280,7 @@ fn update_pane(
         return;
     }
     // The place it left has to be counted again as well.
-    note_places(&pane_key, pane, delta);
+    mark_containers_changed(&pane_key, pane, delta);
     if pane.pid != row.pid {
         if !end_runtime(&pane_key, pane, delta) {
             pane.epoch += 1;
@@ -289,7 +297,7 @@ fn update_pane(
     let epoch = pane.epoch;
     let (runtime, foreground) = (pane.runtime.take(), pane.foreground.take());
     *pane = Pane { epoch, runtime, foreground, ..new_pane(row, placements, now) };
-    touch(&pane_key, pane, now, delta);
+    mark_changed(&pane_key, pane, now, delta);
 }
 
 fn new_pane(row: PaneRow, placements: BTreeSet<Placement>, now: Timestamp) -> Pane {
@@ -310,13 +318,13 @@ fn new_pane(row: PaneRow, placements: BTreeSet<Placement>, now: Timestamp) -> Pa
 }
 
 /// Says whether the pane's runtime changed.
-fn see_agent(
+fn update_agent(
     key: &PaneKey,
     generation: Generation,
     pane: &mut Pane,
-    agent: Option<AgentSighting>,
+    agent: Option<DetectedAgent>,
     now: Timestamp,
-    delta: &mut Delta,
+    delta: &mut FleetDelta,
 ) -> bool {
     let Some(agent) = agent else {
         // Processes do not show that there is no task; the host of a task knows.
@@ -331,7 +339,9 @@ fn see_agent(
             return false;
         }
         runtime.suspended = agent.suspended;
-        delta.lives.push(Life::Suspended { runtime: runtime.id.clone(), suspended: agent.suspended });
+        delta
+            .runtime_changes
+            .push(RuntimeChange::Suspended { runtime: runtime.id.clone(), suspended: agent.suspended });
         return true;
     }
     end_runtime(key, pane, delta);
@@ -351,16 +361,16 @@ fn see_agent(
         suspended: agent.suspended,
         started_at: now,
     };
-    delta.lives.push(Life::Began { pane: key.clone(), runtime: runtime.clone() });
+    delta.runtime_changes.push(RuntimeChange::Started { pane: key.clone(), runtime: runtime.clone() });
     pane.runtime = Some(runtime);
     true
 }
 
-fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut Delta) {
+fn drop_pane(key: &ServerKey, server: &mut Server, id: PaneId, delta: &mut FleetDelta) {
     let Some(mut pane) = server.panes.remove(&id) else { return };
     let pane_key = PaneKey { server: key.clone(), pane: id };
     end_runtime(&pane_key, &mut pane, delta);
-    note_places(&pane_key, &pane, delta);
+    mark_containers_changed(&pane_key, &pane, delta);
     delta.changed.remove(&pane_key);
     delta.removed.insert(pane_key);
 }
@@ -369,22 +379,26 @@ fn holds_task(pane: &Pane) -> bool {
     pane.runtime.as_ref().is_some_and(|runtime| runtime.agent_type.is_task())
 }
 
-pub(super) fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut Delta) -> bool {
+pub(super) fn end_runtime(key: &PaneKey, pane: &mut Pane, delta: &mut FleetDelta) -> bool {
     let Some(runtime) = pane.runtime.take() else { return false };
-    delta.lives.push(Life::Ended { pane: key.clone(), runtime: runtime.id, process: runtime.process });
+    delta.runtime_changes.push(RuntimeChange::Ended {
+        pane: key.clone(),
+        runtime: runtime.id,
+        process: runtime.process,
+    });
     // Whatever lives here next is another life of the pane.
     pane.epoch += 1;
     true
 }
 
-pub(super) fn touch(key: &PaneKey, pane: &mut Pane, now: Timestamp, delta: &mut Delta) {
+pub(super) fn mark_changed(key: &PaneKey, pane: &mut Pane, now: Timestamp, delta: &mut FleetDelta) {
     pane.updated_at = now;
-    note_places(key, pane, delta);
+    mark_containers_changed(key, pane, delta);
     delta.changed.insert(key.clone());
     delta.removed.remove(key);
 }
 
-fn note_places(key: &PaneKey, pane: &Pane, delta: &mut Delta) {
+fn mark_containers_changed(key: &PaneKey, pane: &Pane, delta: &mut FleetDelta) {
     delta.windows.insert((key.server.clone(), pane.window));
     for placement in &pane.placements {
         delta.sessions.insert((key.server.clone(), placement.session));

@@ -6,7 +6,7 @@ use crate::runtime::{Runtime, RuntimeId};
 
 /// What one observation changed: enough to store it and to tell everyone.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Delta {
+pub struct FleetDelta {
     /// Panes that are new or different.
     pub changed: BTreeSet<PaneKey>,
     /// Panes that are gone.
@@ -17,15 +17,15 @@ pub struct Delta {
     pub windows: BTreeSet<(ServerKey, WindowId)>,
     pub sessions: BTreeSet<(ServerKey, SessionId)>,
     /// What happened to runtimes and to what they live on, in order.
-    pub lives: Vec<Life>,
+    pub runtime_changes: Vec<RuntimeChange>,
     /// A whole target became unreachable or came back.
     pub targets_changed: bool,
 }
 
 /// A turn in the life of runtimes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Life {
-    Began {
+pub enum RuntimeChange {
+    Started {
         pane: PaneKey,
         runtime: Runtime,
     },
@@ -46,7 +46,7 @@ pub enum Life {
     },
 }
 
-impl Delta {
+impl FleetDelta {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

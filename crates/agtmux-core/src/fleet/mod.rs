@@ -7,8 +7,9 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use apply::{AgentSighting, Observation, PaneRow, ProcessSighting};
-pub use delta::{Delta, Life};
+pub use apply::{DetectedAgent, PaneProcess, PaneRow, TopologyUpdate};
+pub use delta::{FleetDelta, RuntimeChange};
 pub use model::{
-    Death, Fleet, Foreground, Outage, OutageCode, Pane, PaneKey, Placement, Server, TaskSighting, TaskStand,
+    Fleet, ForegroundProcess, Outage, OutageCode, Pane, PaneExitStatus, PaneKey, PaneTask, PaneTaskStatus, Placement,
+    Server,
 };

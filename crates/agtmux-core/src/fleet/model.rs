@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::apply::{AgentSighting, PaneRow, ProcessSighting};
+use super::apply::{DetectedAgent, PaneProcess, PaneRow};
 use crate::ids::{Generation, PaneId, ProcessRef, ServerKey, SessionId, TargetName, WindowId};
 use crate::runtime::{Runtime, RuntimeId};
 
@@ -13,25 +13,25 @@ pub struct Fleet {
     pub(super) servers: BTreeMap<ServerKey, Server>,
     pub(super) target_outages: BTreeMap<TargetName, Outage>,
     /// Panes in which a task was started, also where the pane itself has not been listed since.
-    pub(super) tasks: BTreeMap<PaneKey, (Generation, TaskSighting)>,
+    pub(super) tasks: BTreeMap<PaneKey, (Generation, PaneTask)>,
 }
 
 /// What is known of the task in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskSighting {
+pub struct PaneTask {
     pub name: String,
     /// The pane's first process, by which one run is told from the next.
     pub process: ProcessRef,
-    pub stand: TaskStand,
+    pub status: PaneTaskStatus,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskStand {
+pub enum PaneTaskStatus {
     Running,
     /// It waits at this prompt.
-    Asks(String),
+    WaitingInput(String),
     Ended {
-        well: bool,
+        success: bool,
     },
 }
 
@@ -60,10 +60,10 @@ pub struct Pane {
     pub window_name: String,
     pub pane_index: u32,
     pub title: String,
-    pub dead: Option<Death>,
+    pub dead: Option<PaneExitStatus>,
     /// A linked window or a grouped session shows the same pane in several places.
     pub placements: BTreeSet<Placement>,
-    pub foreground: Option<Foreground>,
+    pub foreground: Option<ForegroundProcess>,
     pub runtime: Option<Runtime>,
     pub updated_at: Timestamp,
 }
@@ -78,14 +78,14 @@ pub struct Placement {
 
 /// How the process of a pane that was kept open ended. Both are empty for a moment after the death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Death {
+pub struct PaneExitStatus {
     pub status: Option<i32>,
     pub signal: Option<i32>,
 }
 
 /// What has the terminal now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Foreground {
+pub struct ForegroundProcess {
     pub command: String,
     pub cwd: Option<String>,
 }
@@ -135,13 +135,13 @@ impl Pane {
     }
 
     /// What was seen of its processes.
-    pub fn sighting(&self, pane: PaneId) -> ProcessSighting {
-        let agent = self.runtime.as_ref().map(|runtime| AgentSighting {
+    pub fn pane_process(&self, pane: PaneId) -> PaneProcess {
+        let agent = self.runtime.as_ref().map(|runtime| DetectedAgent {
             agent_type: runtime.agent_type.clone(),
             process: runtime.process,
             suspended: runtime.suspended,
         });
-        ProcessSighting { pane, pane_pid: self.pid, foreground: self.foreground.clone(), agent }
+        PaneProcess { pane, pane_pid: self.pid, foreground: self.foreground.clone(), agent }
     }
 }
 
@@ -159,7 +159,7 @@ impl Fleet {
     }
 
     /// The task in this pane, if it is what lives there.
-    pub fn task(&self, key: &PaneKey) -> Option<(&RuntimeId, &TaskSighting)> {
+    pub fn task(&self, key: &PaneKey) -> Option<(&RuntimeId, &PaneTask)> {
         let runtime = self.pane(key)?.runtime.as_ref().filter(|runtime| runtime.agent_type.is_task())?;
         let (_, task) = self.tasks.get(key).filter(|(_, task)| task.process == runtime.process)?;
         Some((&runtime.id, task))

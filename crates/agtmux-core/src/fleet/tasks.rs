@@ -2,20 +2,20 @@
 
 use jiff::Timestamp;
 
-use super::apply::{end_runtime, touch};
-use super::delta::{Delta, Life};
-use super::model::{Fleet, PaneKey, TaskSighting};
+use super::apply::{end_runtime, mark_changed};
+use super::delta::{FleetDelta, RuntimeChange};
+use super::model::{Fleet, PaneKey, PaneTask};
 use crate::ids::{AgentType, Generation};
 use crate::runtime::{Runtime, RuntimeIdentity};
 
 impl Fleet {
-    pub(super) fn task_seen(
+    pub(super) fn update_task(
         &mut self,
         key: PaneKey,
         generation: Generation,
-        task: Option<TaskSighting>,
+        task: Option<PaneTask>,
         now: Timestamp,
-        delta: &mut Delta,
+        delta: &mut FleetDelta,
     ) {
         let before = match task.clone() {
             Some(task) => self.tasks.insert(key.clone(), (generation, task)),
@@ -30,11 +30,11 @@ impl Fleet {
         if pane.runtime.as_ref().is_some_and(|runtime| runtime.agent_type.is_task() && !stays(runtime)) {
             end_runtime(&key, pane, delta);
         }
-        touch(&key, pane, now, delta);
+        mark_changed(&key, pane, now, delta);
     }
 
     /// A task lives in its pane wherever nobody else does. It is told before or after its pane is listed.
-    pub(super) fn house_tasks(&mut self, now: Timestamp, delta: &mut Delta) {
+    pub(super) fn assign_tasks_to_panes(&mut self, now: Timestamp, delta: &mut FleetDelta) {
         for key in &delta.removed {
             self.tasks.remove(key);
         }
@@ -65,9 +65,9 @@ impl Fleet {
                 suspended: false,
                 started_at: now,
             };
-            delta.lives.push(Life::Began { pane: key.clone(), runtime: runtime.clone() });
+            delta.runtime_changes.push(RuntimeChange::Started { pane: key.clone(), runtime: runtime.clone() });
             pane.runtime = Some(runtime);
-            touch(&key, pane, now, delta);
+            mark_changed(&key, pane, now, delta);
         }
     }
 }

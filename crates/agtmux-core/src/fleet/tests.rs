@@ -30,29 +30,29 @@ fn row(session: u32, pane: u32, pid: u32) -> PaneRow {
     }
 }
 
-fn listed(generation: Generation, rows: Vec<PaneRow>) -> Observation {
-    Observation::Listed { server: server(), generation, rows }
+fn listed(generation: Generation, rows: Vec<PaneRow>) -> TopologyUpdate {
+    TopologyUpdate::Listed { server: server(), generation, rows }
 }
 
-fn agent(pane: u32, pane_pid: u32, pid: u32, suspended: bool) -> Observation {
+fn agent(pane: u32, pane_pid: u32, pid: u32, suspended: bool) -> TopologyUpdate {
     let agent =
-        AgentSighting { agent_type: AgentType::new("claude"), process: ProcessRef { pid, start: 7 }, suspended };
+        DetectedAgent { agent_type: AgentType::new("claude"), process: ProcessRef { pid, start: 7 }, suspended };
     processes(pane, pane_pid, Some(agent))
 }
 
-fn processes(pane: u32, pane_pid: u32, agent: Option<AgentSighting>) -> Observation {
-    let foreground = Some(Foreground { command: "x".into(), cwd: None });
-    let sighting = ProcessSighting { pane: PaneId(pane), pane_pid, foreground, agent };
-    Observation::Processes { server: server(), generation: FIRST, panes: vec![sighting] }
+fn processes(pane: u32, pane_pid: u32, agent: Option<DetectedAgent>) -> TopologyUpdate {
+    let foreground = Some(ForegroundProcess { command: "x".into(), cwd: None });
+    let sighting = PaneProcess { pane: PaneId(pane), pane_pid, foreground, agent };
+    TopologyUpdate::Processes { server: server(), generation: FIRST, panes: vec![sighting] }
 }
 
 fn key(pane: u32) -> PaneKey {
     PaneKey { server: server(), pane: PaneId(pane) }
 }
 
-fn ended(delta: &Delta) -> Vec<crate::runtime::RuntimeId> {
-    let ended = delta.lives.iter().filter_map(|life| match life {
-        Life::Ended { runtime, .. } => Some(runtime.clone()),
+fn ended(delta: &FleetDelta) -> Vec<crate::runtime::RuntimeId> {
+    let ended = delta.runtime_changes.iter().filter_map(|life| match life {
+        RuntimeChange::Ended { runtime, .. } => Some(runtime.clone()),
         _ => None,
     });
     ended.collect()
@@ -118,19 +118,19 @@ fn a_restarted_server_has_none_of_the_old_panes() {
 #[test]
 fn an_outage_keeps_the_panes_and_is_told() {
     let mut fleet = fleet_with_agent();
-    let outage = |message: &str| Observation::ServerOutage {
+    let outage = |message: &str| TopologyUpdate::ServerOutage {
         server: server(),
         generation: FIRST,
         code: OutageCode::ServerNotResponding,
         message: message.into(),
     };
-    let told = |reachable| vec![Life::Reachable { server: server(), reachable }];
+    let told = |reachable| vec![RuntimeChange::Reachable { server: server(), reachable }];
     let delta = fleet.apply(outage("stopped"), at(3));
     assert!(delta.removed.is_empty() && fleet.pane(&key(0)).is_some());
-    assert_eq!(delta.lives, told(false));
+    assert_eq!(delta.runtime_changes, told(false));
     assert!(fleet.apply(outage("stopped"), at(4)).is_empty());
     let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(5));
-    assert_eq!(delta.lives, told(true));
+    assert_eq!(delta.runtime_changes, told(true));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_stopped_agent_is_the_same_one_when_it_goes_on() {
     let mut fleet = fleet_with_agent();
     let id = runtime_of(&fleet).id;
     let delta = fleet.apply(agent(0, 10, 50, true), at(3));
-    assert_eq!(delta.lives, [Life::Suspended { runtime: id.clone(), suspended: true }]);
+    assert_eq!(delta.runtime_changes, [RuntimeChange::Suspended { runtime: id.clone(), suspended: true }]);
     fleet.apply(agent(0, 10, 50, false), at(4));
     assert_eq!(runtime_of(&fleet).id, id);
 }
@@ -146,7 +146,7 @@ fn a_stopped_agent_is_the_same_one_when_it_goes_on() {
 #[test]
 fn a_dead_pane_holds_no_agent_whatever_was_there() {
     let mut fleet = fleet_with_agent();
-    let dead = PaneRow { dead: Some(Death { status: Some(1), signal: None }), ..row(0, 0, 10) };
+    let dead = PaneRow { dead: Some(PaneExitStatus { status: Some(1), signal: None }), ..row(0, 0, 10) };
     let delta = fleet.apply(listed(FIRST, vec![dead]), at(3));
     assert_eq!(ended(&delta).len(), 1);
     fleet.apply(agent(0, 10, 50, false), at(4));
@@ -168,26 +168,29 @@ fn rereading_a_pane_keeps_its_places_and_ignores_strangers() {
     fleet.apply(listed(FIRST, vec![row(0, 0, 10), row(1, 0, 10)]), at(1));
     let titled = PaneRow { title: "new".into(), ..row(0, 0, 10) };
     let rows = vec![titled, row(0, 9, 99)];
-    let delta = fleet.apply(Observation::Reread { server: server(), generation: FIRST, rows }, at(2));
+    let delta = fleet.apply(TopologyUpdate::Reread { server: server(), generation: FIRST, rows }, at(2));
     assert_eq!(delta.changed.into_iter().collect::<Vec<_>>(), [key(0)]);
     assert_eq!(fleet.pane(&key(0)).map(|p| (p.placements.len(), p.title.as_str())), Some((2, "new")));
 }
 
-fn task(pane: u32, pid: u32, stand: TaskStand) -> Observation {
-    let task = TaskSighting { name: "build".into(), process: ProcessRef { pid, start: 7 }, stand };
-    Observation::Task { server: server(), generation: FIRST, pane: PaneId(pane), task: Some(task) }
+fn task(pane: u32, pid: u32, stand: PaneTaskStatus) -> TopologyUpdate {
+    let task = PaneTask { name: "build".into(), process: ProcessRef { pid, start: 7 }, status: stand };
+    TopologyUpdate::Task { server: server(), generation: FIRST, pane: PaneId(pane), task: Some(task) }
 }
 
 #[test]
 fn a_task_lives_in_its_pane_whichever_is_told_first() {
     let orders = [
-        [listed(FIRST, vec![row(0, 0, 10)]), task(0, 10, TaskStand::Running)],
-        [task(0, 10, TaskStand::Running), listed(FIRST, vec![row(0, 0, 10)])],
+        [listed(FIRST, vec![row(0, 0, 10)]), task(0, 10, PaneTaskStatus::Running)],
+        [task(0, 10, PaneTaskStatus::Running), listed(FIRST, vec![row(0, 0, 10)])],
     ];
     for order in orders {
         let mut fleet = Fleet::default();
-        let deltas: Vec<Delta> = order.into_iter().map(|observation| fleet.apply(observation, at(1))).collect();
-        let began = deltas.iter().flat_map(|delta| &delta.lives).filter(|life| matches!(life, Life::Began { .. }));
+        let deltas: Vec<FleetDelta> = order.into_iter().map(|observation| fleet.apply(observation, at(1))).collect();
+        let began = deltas
+            .iter()
+            .flat_map(|delta| &delta.runtime_changes)
+            .filter(|life| matches!(life, RuntimeChange::Started { .. }));
         assert_eq!(began.count(), 1);
         assert_eq!(
             (runtime_of(&fleet).name.as_deref(), runtime_of(&fleet).agent_type.is_task()),
@@ -200,15 +203,15 @@ fn a_task_lives_in_its_pane_whichever_is_told_first() {
 fn a_task_stays_when_its_pane_is_dead_and_goes_with_the_next_run() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
-    fleet.apply(task(0, 10, TaskStand::Running), at(2));
+    fleet.apply(task(0, 10, PaneTaskStatus::Running), at(2));
     let first = runtime_of(&fleet).id;
     fleet.apply(processes(0, 10, None), at(3));
-    let dead = PaneRow { dead: Some(Death { status: Some(1), signal: None }), ..row(0, 0, 10) };
+    let dead = PaneRow { dead: Some(PaneExitStatus { status: Some(1), signal: None }), ..row(0, 0, 10) };
     fleet.apply(listed(FIRST, vec![dead]), at(3));
     assert_eq!(runtime_of(&fleet).id, first);
-    fleet.apply(task(0, 11, TaskStand::Running), at(4));
+    fleet.apply(task(0, 11, PaneTaskStatus::Running), at(4));
     let delta = fleet.apply(listed(FIRST, vec![row(0, 0, 11)]), at(5));
-    assert!(delta.lives.iter().any(|life| matches!(life, Life::Began { .. })), "{delta:?}");
+    assert!(delta.runtime_changes.iter().any(|life| matches!(life, RuntimeChange::Started { .. })), "{delta:?}");
     assert_ne!(runtime_of(&fleet).id, first);
 }
 
@@ -216,7 +219,7 @@ fn a_task_stays_when_its_pane_is_dead_and_goes_with_the_next_run() {
 fn an_agent_in_a_task_is_what_counts_while_it_lives() {
     let mut fleet = Fleet::default();
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
-    fleet.apply(task(0, 10, TaskStand::Running), at(2));
+    fleet.apply(task(0, 10, PaneTaskStatus::Running), at(2));
     fleet.apply(agent(0, 10, 50, false), at(3));
     assert_eq!(runtime_of(&fleet).agent_type.as_str(), "claude");
     fleet.apply(processes(0, 10, None), at(4));
@@ -228,19 +231,19 @@ fn a_target_that_is_lost_keeps_its_panes_and_one_that_is_left_does_not() {
     let mut fleet = Fleet::default();
     let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
     fleet.apply(listed(FIRST, vec![row(0, 0, 10)]), at(1));
-    let far = Observation::Listed { server: there.clone(), generation: FIRST, rows: vec![row(0, 0, 10)] };
+    let far = TopologyUpdate::Listed { server: there.clone(), generation: FIRST, rows: vec![row(0, 0, 10)] };
     fleet.apply(far.clone(), at(1));
 
-    let lost = Observation::TargetLost { target: TargetName::new("vm1"), message: "gone".into() };
+    let lost = TopologyUpdate::TargetUnreachable { target: TargetName::new("vm1"), message: "gone".into() };
     let delta = fleet.apply(lost.clone(), at(2));
-    assert_eq!(delta.lives, [Life::Reachable { server: there.clone(), reachable: false }]);
+    assert_eq!(delta.runtime_changes, [RuntimeChange::Reachable { server: there.clone(), reachable: false }]);
     assert!(delta.targets_changed && delta.removed.is_empty());
     assert!(fleet.server(&server()).is_some_and(|server| server.outage.is_none()), "the other one is well");
     assert!(fleet.apply(lost, at(3)).is_empty(), "told once");
 
     let delta = fleet.apply(far, at(4));
-    assert_eq!(delta.lives, [Life::Reachable { server: there.clone(), reachable: true }]);
-    let delta = fleet.apply(Observation::TargetLeft { target: TargetName::new("vm1") }, at(5));
+    assert_eq!(delta.runtime_changes, [RuntimeChange::Reachable { server: there.clone(), reachable: true }]);
+    let delta = fleet.apply(TopologyUpdate::TargetRemoved { target: TargetName::new("vm1") }, at(5));
     assert_eq!(delta.removed.len(), 1);
     assert!(fleet.server(&there).is_none() && fleet.target_outages().next().is_none());
     assert!(fleet.server(&server()).is_some());
@@ -254,25 +257,25 @@ fn a_pane_can_be_told_elsewhere_as_it_is() {
     let pane = fleet.pane(&key(0)).expect("there").clone();
     let mut other = Fleet::default();
     other.apply(listed(FIRST, pane.rows(PaneId(0)).collect()), at(1));
-    let panes = vec![pane.sighting(PaneId(0))];
-    other.apply(Observation::Processes { server: server(), generation: FIRST, panes }, at(1));
+    let panes = vec![pane.pane_process(PaneId(0))];
+    other.apply(TopologyUpdate::Processes { server: server(), generation: FIRST, panes }, at(1));
     assert_eq!(other, fleet);
 }
 
 #[test]
 fn a_bare_pane_is_one_of_this_machine() {
-    use crate::refs::{Ref, RefError};
+    use crate::refs::{PaneRef, RefError};
     let there = ServerKey { target: TargetName::new("vm1"), server: ServerName::new("default") };
     let mut fleet = Fleet::default();
     let rows = vec![row(0, 5, 10)];
-    fleet.apply(Observation::Listed { server: there.clone(), generation: FIRST, rows: rows.clone() }, at(1));
-    let bare = Ref::Pane(PaneId(5));
-    let Err(RefError::Elsewhere { candidates, .. }) = bare.locate(&fleet) else { panic!("it is on another host") };
+    fleet.apply(TopologyUpdate::Listed { server: there.clone(), generation: FIRST, rows: rows.clone() }, at(1));
+    let bare = PaneRef::Pane(PaneId(5));
+    let Err(RefError::OnOtherHost { candidates, .. }) = bare.locate(&fleet) else { panic!("it is on another host") };
     assert_eq!(candidates, ["pane:vm1@default/s0/@0/%5 (no agent)"]);
-    assert!(matches!(bare.resolve(&fleet), Err(RefError::Elsewhere { .. })));
-    assert!(matches!(Ref::Pane(PaneId(6)).locate(&fleet), Err(RefError::NotFound(_))));
+    assert!(matches!(bare.resolve(&fleet), Err(RefError::OnOtherHost { .. })));
+    assert!(matches!(PaneRef::Pane(PaneId(6)).locate(&fleet), Err(RefError::NotFound(_))));
     let far = PaneKey { server: there, pane: PaneId(5) };
-    let named = Ref::short(&far, fleet.pane(&far).expect("it is there"));
+    let named = PaneRef::shortest(&far, fleet.pane(&far).expect("it is there"));
     assert_eq!(named.locate(&fleet), Ok(far));
     fleet.apply(listed(FIRST, rows), at(2));
     assert_eq!(bare.locate(&fleet), Ok(key(5)), "it is not confused with that of the other host");

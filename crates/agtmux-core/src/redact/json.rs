@@ -2,10 +2,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{is_marked, marker, names, text};
+use super::{is_marked, marker, secret_names, text};
 
 /// What a secret that was found by its name becomes.
-const BY_NAME: &str = "field";
+const FIELD_KIND: &str = "field";
 
 /// Redacts every string of a document, its keys too, and whatever goes by the name of a secret.
 ///
@@ -20,7 +20,7 @@ pub fn json(value: &mut Value) {
 }
 
 fn redact_string(string: &mut String) {
-    if let Some(clean) = cleaner(string) {
+    if let Some(clean) = redacted_text(string) {
         *string = clean;
     }
 }
@@ -28,11 +28,11 @@ fn redact_string(string: &mut String) {
 fn redact_object(fields: &mut Map<String, Value>) {
     let says_name = ["name", "key", "Name", "Key"].iter().find_map(|field| fields.get(*field)?.as_str());
     // As Kubernetes writes variables and browsers write headers: {"name": "TOKEN", "value": "…"}.
-    let value_is_secret = says_name.is_some_and(names::is_secret);
+    let value_is_secret = says_name.is_some_and(secret_names::is_secret);
     for (name, value) in fields.iter_mut() {
-        if names::is_secret(name) || (value_is_secret && name.eq_ignore_ascii_case("value")) {
+        if secret_names::is_secret(name) || (value_is_secret && name.eq_ignore_ascii_case("value")) {
             hide(value);
-        } else if names::is_many_secrets(name) {
+        } else if secret_names::may_name_several_secrets(name) {
             hide_strings(value);
         } else {
             json(value);
@@ -44,7 +44,7 @@ fn redact_object(fields: &mut Map<String, Value>) {
 /// Secrets also stand where names should (a map from token to user).
 fn redact_names(fields: &mut Map<String, Value>) {
     let changed: Vec<(String, String)> =
-        fields.keys().filter_map(|name| Some((name.clone(), cleaner(name)?))).collect();
+        fields.keys().filter_map(|name| Some((name.clone(), redacted_text(name)?))).collect();
     let mut taken = 1;
     for (name, clean) in changed {
         let mut free = clean.clone();
@@ -59,7 +59,7 @@ fn redact_names(fields: &mut Map<String, Value>) {
 }
 
 /// The text without its secrets, if it had any.
-fn cleaner(string: &str) -> Option<String> {
+fn redacted_text(string: &str) -> Option<String> {
     match text(string) {
         Cow::Owned(clean) => Some(clean),
         Cow::Borrowed(_) => None,
@@ -71,14 +71,14 @@ fn redact_array(items: &mut [Value]) {
         items.iter_mut().for_each(hide_variable);
     }
     if let [Value::String(name), value] = items
-        && names::is_secret(name)
+        && secret_names::is_secret(name)
     {
         hide(value);
     }
     let mut next_is_secret = false;
     for item in items {
         let argument = item.as_str().unwrap_or_default();
-        let (is_option, is_secret_flag) = (argument.starts_with("--"), names::is_secret_flag(argument));
+        let (is_option, is_secret_flag) = (argument.starts_with("--"), secret_names::is_secret_flag(argument));
         if next_is_secret && !is_option {
             hide(item);
         } else {
@@ -89,15 +89,15 @@ fn redact_array(items: &mut [Value]) {
 }
 
 fn is_environment(items: &[Value]) -> bool {
-    items.iter().all(|item| item.as_str().is_some_and(|variable| names::variable_name(variable).is_some()))
+    items.iter().all(|item| item.as_str().is_some_and(|variable| secret_names::variable_name(variable).is_some()))
 }
 
 /// In an environment, unlike in a command line, the value goes on after a space.
 fn hide_variable(variable: &mut Value) {
     let Value::String(variable) = variable else { return };
-    let Some(name) = names::variable_name(variable).filter(|name| names::is_secret(name)) else { return };
+    let Some(name) = secret_names::variable_name(variable).filter(|name| secret_names::is_secret(name)) else { return };
     if variable.len() > name.len() + 1 {
-        *variable = format!("{name}={}", marker(BY_NAME));
+        *variable = format!("{name}={}", marker(FIELD_KIND));
     }
 }
 
@@ -105,7 +105,7 @@ fn hide(value: &mut Value) {
     match value {
         Value::Null => {}
         Value::String(string) if string.is_empty() || is_marked(string) => {}
-        value => *value = Value::String(marker(BY_NAME)),
+        value => *value = Value::String(marker(FIELD_KIND)),
     }
 }
 
@@ -115,7 +115,7 @@ fn hide_strings(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(hide_strings),
         Value::Object(fields) => {
             for (name, value) in fields.iter_mut() {
-                if names::is_secret(name) { hide(value) } else { hide_strings(value) }
+                if secret_names::is_secret(name) { hide(value) } else { hide_strings(value) }
             }
             redact_names(fields);
         }

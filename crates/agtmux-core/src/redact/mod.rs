@@ -3,8 +3,8 @@
 //! What counts as a secret is one table, [`table::ROWS`]. Redact before you cut: half a key no longer looks like one.
 
 mod json;
-mod names;
 mod rules;
+mod secret_names;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -14,12 +14,12 @@ use std::borrow::Cow;
 pub use json::json;
 
 /// Taking one secret out can make another visible. Two rounds are usual; a hostile text does not get more than this.
-const MOST_ROUNDS: usize = 8;
+const MAX_ROUNDS: usize = 8;
 
 /// The same text with every secret replaced by `[redacted:<kind>]`. Takes time linear in the length of the text.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         match rules::round(&out) {
             Some(cleaner) => out = Cow::Owned(cleaner),
             None => break,
@@ -31,7 +31,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 /// Compiles every pattern now. Otherwise the first text waits for that.
 pub fn prepare() {
     rules::prepare();
-    names::prepare();
+    secret_names::prepare();
 }
 
 fn marker(kind: &str) -> String {
@@ -43,6 +43,6 @@ fn marker(kind: &str) -> String {
 fn is_marked(secret: &str) -> bool {
     let rest = secret.strip_prefix("[redacted:").and_then(|rest| rest.split_once(']'));
     rest.is_some_and(|(kind, after)| {
-        table::ROWS.iter().any(|row| row.kind == kind) && after.chars().all(|c| ",;:.)}]>|&\\".contains(c))
+        table::SECRET_PATTERNS.iter().any(|row| row.kind == kind) && after.chars().all(|c| ",;:.)}]>|&\\".contains(c))
     })
 }

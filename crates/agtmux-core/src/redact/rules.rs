@@ -3,16 +3,17 @@ use std::sync::{LazyLock, OnceLock};
 
 use regex::{Captures, Match, Regex, RegexSet};
 
-use super::table::{ROWS, Row};
-use super::{is_marked, marker, names};
+use super::table::{SECRET_PATTERNS, SecretPattern};
+use super::{is_marked, marker, secret_names};
 
-static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::compile().expect("a test compiles every row"));
+static RULES: LazyLock<CompiledPatterns> =
+    LazyLock::new(|| CompiledPatterns::compile().expect("a test compiles every row"));
 
 pub(super) fn prepare() {
     LazyLock::force(&RULES);
 }
 
-struct Rules {
+struct CompiledPatterns {
     /// All rows in one scan: most texts match none.
     any: RegexSet,
     /// One for each row, compiled when its row is first found: most never are.
@@ -21,9 +22,9 @@ struct Rules {
 }
 
 /// A place that has to go, and the row that says so. No row means that it is a marker already.
-struct Find {
-    place: Range<usize>,
-    row: Option<&'static Row>,
+struct SecretMatch {
+    range: Range<usize>,
+    row: Option<&'static SecretPattern>,
 }
 
 /// The text with what all rows find taken out. None if they find nothing.
@@ -32,21 +33,21 @@ struct Find {
 /// secret away (`--token password = hunter2`).
 pub(super) fn round(text: &str) -> Option<String> {
     let mut found = RULES.find(text);
-    found.retain(|find| !is_marked(&text[find.place.clone()]));
+    found.retain(|find| !is_marked(&text[find.range.clone()]));
     if found.is_empty() {
         return None;
     }
-    let markers = RULES.markers.find_iter(text).map(|marker| Find { place: marker.range(), row: None });
+    let markers = RULES.markers.find_iter(text).map(|marker| SecretMatch { range: marker.range(), row: None });
     found.extend(markers);
     let whole = join_overlapping(found);
-    let wanted = whole.iter().filter(|find| !is_marked(&text[find.place.clone()]));
+    let wanted = whole.iter().filter(|find| !is_marked(&text[find.range.clone()]));
     replace(text, wanted)
 }
 
-impl Rules {
+impl CompiledPatterns {
     fn compile() -> Result<Self, regex::Error> {
-        let patterns: Vec<String> = ROWS.iter().map(|row| names::expand(row.pattern)).collect();
-        let kinds: Vec<&str> = ROWS.iter().map(|row| row.kind).collect();
+        let patterns: Vec<String> = SECRET_PATTERNS.iter().map(|row| secret_names::expand(row.pattern)).collect();
+        let kinds: Vec<&str> = SECRET_PATTERNS.iter().map(|row| row.kind).collect();
         Ok(Self {
             any: RegexSet::new(&patterns)?,
             rows: patterns.into_iter().map(|pattern| (pattern, OnceLock::new())).collect(),
@@ -60,25 +61,25 @@ impl Rules {
     }
 
     /// Row by row, so that a find of a more telling kind comes before others.
-    fn find(&self, text: &str) -> Vec<Find> {
+    fn find(&self, text: &str) -> Vec<SecretMatch> {
         let matching = self.any.matches(text).into_iter();
-        matching.flat_map(|index| find_row(self.row(index), &ROWS[index], text)).collect()
+        matching.flat_map(|index| find_row(self.row(index), &SECRET_PATTERNS[index], text)).collect()
     }
 }
 
 /// What was taken for a secret may hold the name of another (`password://{"password": …`), so the search goes on inside
 /// it. Not in a long one: that would take time in proportion to its square.
-const SEARCHED_AGAIN: usize = 1024;
+const MAX_RESCAN_LEN: usize = 1024;
 
-fn find_row(pattern: &Regex, row: &'static Row, text: &str) -> Vec<Find> {
+fn find_row(pattern: &Regex, row: &'static SecretPattern, text: &str) -> Vec<SecretMatch> {
     let mut finds = Vec::new();
     let mut from = 0;
     while let Some(found) = (from <= text.len()).then(|| pattern.captures_at(text, from)).flatten() {
         let Some(secret) = secret_part(&found) else { break };
-        finds.push(Find { place: secret.range(), row: Some(row) });
+        finds.push(SecretMatch { range: secret.range(), row: Some(row) });
         let inside = text[secret.start()..].chars().next().map_or(1, char::len_utf8);
         let end = found.get(0).map_or(secret.end(), |all| all.end());
-        from = if secret.len() <= SEARCHED_AGAIN { secret.start() + inside } else { end };
+        from = if secret.len() <= MAX_RESCAN_LEN { secret.start() + inside } else { end };
     }
     finds
 }
@@ -89,14 +90,14 @@ fn secret_part<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
 }
 
 /// Where finds overlap, all of it goes, by the name of the one that came first.
-fn join_overlapping(found: Vec<Find>) -> Vec<Find> {
-    let mut by_place: Vec<(usize, Find)> = found.into_iter().enumerate().collect();
-    by_place.sort_by_key(|(rank, find)| (find.place.start, *rank));
-    let mut joined: Vec<(usize, Find)> = Vec::with_capacity(by_place.len());
+fn join_overlapping(found: Vec<SecretMatch>) -> Vec<SecretMatch> {
+    let mut by_place: Vec<(usize, SecretMatch)> = found.into_iter().enumerate().collect();
+    by_place.sort_by_key(|(rank, find)| (find.range.start, *rank));
+    let mut joined: Vec<(usize, SecretMatch)> = Vec::with_capacity(by_place.len());
     for (rank, find) in by_place {
         match joined.last_mut() {
-            Some((best, last)) if find.place.start < last.place.end => {
-                last.place.end = last.place.end.max(find.place.end);
+            Some((best, last)) if find.range.start < last.range.end => {
+                last.range.end = last.range.end.max(find.range.end);
                 if rank < *best {
                     (*best, last.row) = (rank, find.row);
                 }
@@ -107,13 +108,13 @@ fn join_overlapping(found: Vec<Find>) -> Vec<Find> {
     joined.into_iter().map(|(_, find)| find).collect()
 }
 
-fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f Find>) -> Option<String> {
+fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f SecretMatch>) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
     for (find, row) in wanted.filter_map(|find| Some((find, find.row?))) {
-        out.push_str(&text[copied..find.place.start]);
+        out.push_str(&text[copied..find.range.start]);
         out.push_str(&marker(row.kind));
-        copied = find.place.end;
+        copied = find.range.end;
     }
     (copied > 0).then(|| out + &text[copied..])
 }
@@ -121,5 +122,5 @@ fn replace<'f>(text: &str, wanted: impl Iterator<Item = &'f Find>) -> Option<Str
 /// Whether a row finds something by itself.
 #[cfg(test)]
 pub(super) fn finds(index: usize, text: &str) -> bool {
-    !find_row(RULES.row(index), &ROWS[index], text).is_empty()
+    !find_row(RULES.row(index), &SECRET_PATTERNS[index], text).is_empty()
 }

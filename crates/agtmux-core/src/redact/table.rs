@@ -1,6 +1,6 @@
 //! Every kind of secret we know, one row each.
 
-pub(super) struct Row {
+pub(super) struct SecretPattern {
     /// Stands in the text where the secret was.
     pub kind: &'static str,
     /// The first group that takes part is the secret and goes; the rest of the match is kept. Without groups all of it
@@ -11,12 +11,12 @@ pub(super) struct Row {
     pub examples: &'static [&'static str],
 }
 
-const fn row(kind: &'static str, pattern: &'static str, examples: &'static [&'static str]) -> Row {
-    Row { kind, pattern, examples }
+const fn row(kind: &'static str, pattern: &'static str, examples: &'static [&'static str]) -> SecretPattern {
+    SecretPattern { kind, pattern, examples }
 }
 
 /// In the order in which they apply: the more telling kind first.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const SECRET_PATTERNS: &[SecretPattern] = &[
     // A key that was cut off ends with the text: rather lose what follows than keep half of it.
     row(
         "private-key",

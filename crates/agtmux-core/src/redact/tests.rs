@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::table::{ROWS, Row};
+use super::table::{SECRET_PATTERNS, SecretPattern};
 use super::*;
 
 struct Example {
@@ -10,7 +10,7 @@ struct Example {
     secrets: Vec<String>,
 }
 
-fn examples(row: &'static Row) -> impl Iterator<Item = Example> {
+fn examples(row: &'static SecretPattern) -> impl Iterator<Item = Example> {
     row.examples.iter().map(|marked| read(marked, row.kind))
 }
 
@@ -36,7 +36,7 @@ fn redacted(mut value: Value) -> Value {
 
 #[test]
 fn every_row_takes_its_secret_and_keeps_the_rest() {
-    for row in ROWS {
+    for row in SECRET_PATTERNS {
         assert!(!row.examples.is_empty(), "{} has no example", row.pattern);
         for example in examples(row) {
             assert_eq!(text(&example.plain), example.redacted, "{}", row.pattern);
@@ -47,7 +47,7 @@ fn every_row_takes_its_secret_and_keeps_the_rest() {
 /// Otherwise a row could be covered by another one and be wrong without anyone noticing.
 #[test]
 fn every_row_matches_its_own_examples() {
-    for (index, row) in ROWS.iter().enumerate() {
+    for (index, row) in SECRET_PATTERNS.iter().enumerate() {
         for example in examples(row) {
             assert!(rules::finds(index, &example.plain), "{} does not match {}", row.pattern, example.plain);
         }
@@ -266,8 +266,8 @@ proptest! {
     }
 
     #[test]
-    fn no_planted_secret_survives(before in tricky(), after in tricky(), space in "[ \n\t(]", row in 0..ROWS.len()) {
-        for example in examples(&ROWS[row]) {
+    fn no_planted_secret_survives(before in tricky(), after in tricky(), space in "[ \n\t(]", row in 0..SECRET_PATTERNS.len()) {
+        for example in examples(&SECRET_PATTERNS[row]) {
             let planted = format!("{before}{space}{}{space}{after}", example.plain);
             let clean = text(&planted);
             let document = redacted(json!({"a": [planted], "b": {planted.clone(): 1}})).to_string();

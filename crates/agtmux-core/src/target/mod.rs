@@ -1,15 +1,15 @@
 //! The hosts whose tmux is watched: what they may be called, how they are reached, and how they fare.
 
 mod health;
-mod names;
+mod target_names;
 
-pub use health::{Fault, HealthLog, TargetHealth};
-pub use names::{BadName, SshTarget, is_target_name};
+pub use health::{TargetFault, TargetHealth, TargetHealthLog};
+pub use target_names::{SshTarget, TargetNameError, is_target_name};
 
 use crate::ids::TargetName;
-use crate::words::wire_words;
+use crate::wire_enum::wire_enum;
 
-wire_words!(
+wire_enum!(
     /// How a target is reached.
     TargetKind {
         /// It is this machine.

@@ -3,17 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::TaskEventKind;
-use crate::words::wire_words;
+use crate::wire_enum::wire_enum;
 
-wire_words!(
+wire_enum!(
     /// How much it matters.
-    Level {
+    EventLevel {
         Info => "info",
         Warning => "warning",
     }
 );
 
-wire_words!(
+wire_enum!(
     /// When an agent is given a turn for it.
     AgentTurn {
         /// After the work at hand: it interrupts nothing.

@@ -3,15 +3,15 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::delivery::{Delivery, Level};
-use super::exit::Signal;
+use super::delivery::{Delivery, EventLevel};
+use super::exit::ExitSignal;
 use super::run::RunId;
-use super::session::TaskSession;
+use super::session::TaskSessionName;
 use crate::ids::{PaneId, WindowId};
 use crate::state::State;
-use crate::words::wire_words;
+use crate::wire_enum::wire_enum;
 
-wire_words!(
+wire_enum!(
     /// What happened to a task.
     TaskEventKind {
         /// It was launched.
@@ -43,19 +43,19 @@ pub struct TaskEvent {
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
     pub run_id: Option<RunId>,
     #[cfg_attr(feature = "schema", schemars(with = "String"), schema(value_type = String))]
-    pub session: TaskSession,
+    pub session: TaskSessionName,
     /// Of an `exited`, where it is known.
     pub exit_code: Option<i32>,
     /// Of an `exited` by a signal: its name.
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"), schema(value_type = Option<String>))]
-    pub signal: Option<Signal>,
+    pub signal: Option<ExitSignal>,
     /// Of an `input`: what is asked.
     pub prompt: Option<String>,
     /// Of a `notify`: how often the run has rung so far.
     pub bell_count: Option<u64>,
     /// The last useful lines of what it wrote, with secrets taken out.
     pub recent_output: Vec<String>,
-    pub level: Level,
+    pub level: EventLevel,
     pub message: String,
     /// This `notify` is told by the message of the `exited` that follows it, and not by itself.
     #[serde(default)]

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 /// What is known of the end of a process. At most one of the two is set; neither when nobody could tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Exit {
+pub struct TaskExit {
     #[serde(rename = "exit_code")]
     pub code: Option<i32>,
-    pub signal: Option<Signal>,
+    pub signal: Option<ExitSignal>,
 }
 
-impl Exit {
+impl TaskExit {
     pub const UNKNOWN: Self = Self { code: None, signal: None };
 
     pub fn with_code(code: i32) -> Self {
         Self { code: Some(code), signal: None }
     }
 
-    pub fn by_signal(signal: Signal) -> Self {
+    pub fn by_signal(signal: ExitSignal) -> Self {
         Self { code: None, signal: Some(signal) }
     }
 
@@ -30,7 +30,7 @@ impl Exit {
 }
 
 /// `code 0`, `signal SIGTERM`, `unknown code`: what comes after "exited with".
-impl fmt::Display for Exit {
+impl fmt::Display for TaskExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.signal, self.code) {
             (Some(signal), _) => write!(f, "signal {signal}"),
@@ -45,10 +45,10 @@ impl fmt::Display for Exit {
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
-pub struct Signal(pub u8);
+pub struct ExitSignal(pub u8);
 
 /// Numbers that mean the same everywhere.
-const COMMON: &[(u8, &str)] = &[
+const COMMON_SIGNALS: &[(u8, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
     (3, "SIGQUIT"),
@@ -87,13 +87,13 @@ const REAL_TIME: std::ops::RangeInclusive<u8> = 34..=64;
 const REAL_TIME: std::ops::RangeInclusive<u8> = 65..=126;
 const REAL_TIME_NAME: &str = "SIGRTMIN";
 
-fn named() -> impl Iterator<Item = &'static (u8, &'static str)> {
-    COMMON.iter().chain(OWN)
+fn named_signals() -> impl Iterator<Item = &'static (u8, &'static str)> {
+    COMMON_SIGNALS.iter().chain(OWN)
 }
 
-impl fmt::Display for Signal {
+impl fmt::Display for ExitSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match named().find(|(number, _)| *number == self.0) {
+        match named_signals().find(|(number, _)| *number == self.0) {
             Some((_, name)) => f.write_str(name),
             None if self.0 == *REAL_TIME.start() => f.write_str(REAL_TIME_NAME),
             None if REAL_TIME.contains(&self.0) => write!(f, "{REAL_TIME_NAME}+{}", self.0 - REAL_TIME.start()),
@@ -104,36 +104,36 @@ impl fmt::Display for Signal {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a signal: expected a name such as SIGTERM, or a number from 1 to 127")]
-pub struct BadSignal;
+pub struct InvalidSignal;
 
 /// By its name, or by its number as tmux gives it.
-impl FromStr for Signal {
-    type Err = BadSignal;
+impl FromStr for ExitSignal {
+    type Err = InvalidSignal;
 
-    fn from_str(s: &str) -> Result<Self, BadSignal> {
-        if let Some((number, _)) = named().find(|(_, name)| *name == s || name.strip_prefix("SIG") == Some(s)) {
+    fn from_str(s: &str) -> Result<Self, InvalidSignal> {
+        if let Some((number, _)) = named_signals().find(|(_, name)| *name == s || name.strip_prefix("SIG") == Some(s)) {
             return Ok(Self(*number));
         }
         if let Some(more) = s.strip_prefix(REAL_TIME_NAME) {
             let more = if more.is_empty() { Some("0") } else { more.strip_prefix('+') };
             let number = more.and_then(|more| more.parse::<u8>().ok()?.checked_add(*REAL_TIME.start()));
-            return number.filter(|number| REAL_TIME.contains(number)).map(Self).ok_or(BadSignal);
+            return number.filter(|number| REAL_TIME.contains(number)).map(Self).ok_or(InvalidSignal);
         }
-        let number: u8 = s.parse().map_err(|_| BadSignal)?;
-        if (1..128).contains(&number) { Ok(Self(number)) } else { Err(BadSignal) }
+        let number: u8 = s.parse().map_err(|_| InvalidSignal)?;
+        if (1..128).contains(&number) { Ok(Self(number)) } else { Err(InvalidSignal) }
     }
 }
 
-impl TryFrom<String> for Signal {
-    type Error = BadSignal;
+impl TryFrom<String> for ExitSignal {
+    type Error = InvalidSignal;
 
-    fn try_from(text: String) -> Result<Self, BadSignal> {
+    fn try_from(text: String) -> Result<Self, InvalidSignal> {
         text.parse()
     }
 }
 
-impl From<Signal> for String {
-    fn from(signal: Signal) -> Self {
+impl From<ExitSignal> for String {
+    fn from(signal: ExitSignal) -> Self {
         signal.to_string()
     }
 }
@@ -144,30 +144,30 @@ mod tests {
 
     #[test]
     fn an_end_is_said_in_words() {
-        assert_eq!(Exit::with_code(2).to_string(), "code 2");
-        assert_eq!(Exit::by_signal(Signal(15)).to_string(), "signal SIGTERM");
-        assert_eq!(Exit::by_signal(Signal(33)).to_string(), "signal 33");
+        assert_eq!(TaskExit::with_code(2).to_string(), "code 2");
+        assert_eq!(TaskExit::by_signal(ExitSignal(15)).to_string(), "signal SIGTERM");
+        assert_eq!(TaskExit::by_signal(ExitSignal(33)).to_string(), "signal 33");
         #[cfg(target_os = "linux")]
-        assert_eq!(Exit::by_signal(Signal(36)).to_string(), "signal SIGRTMIN+2");
-        assert_eq!(Exit::UNKNOWN.to_string(), "unknown code");
+        assert_eq!(TaskExit::by_signal(ExitSignal(36)).to_string(), "signal SIGRTMIN+2");
+        assert_eq!(TaskExit::UNKNOWN.to_string(), "unknown code");
     }
 
     #[test]
     fn every_signal_reads_back() {
         for number in 1..128 {
-            let signal = Signal(number);
+            let signal = ExitSignal(number);
             assert_eq!(signal.to_string().parse(), Ok(signal));
         }
-        assert_eq!("KILL".parse(), Ok(Signal(9)));
+        assert_eq!("KILL".parse(), Ok(ExitSignal(9)));
         for bad in ["", "0", "128", "-9", "SIGNOPE", "9 ", "SIGRTMIN+99", "SIGRTMIN2", "SIGRTMIN+255"] {
-            assert_eq!(bad.parse::<Signal>(), Err(BadSignal), "{bad}");
+            assert_eq!(bad.parse::<ExitSignal>(), Err(InvalidSignal), "{bad}");
         }
     }
 
     #[test]
     fn only_code_zero_is_success() {
-        assert!(Exit::with_code(0).is_success());
-        let others = [Exit::with_code(1), Exit::by_signal(Signal(9)), Exit::UNKNOWN];
+        assert!(TaskExit::with_code(0).is_success());
+        let others = [TaskExit::with_code(1), TaskExit::by_signal(ExitSignal(9)), TaskExit::UNKNOWN];
         assert!(others.iter().all(|exit| !exit.is_success()));
     }
 }

@@ -2,31 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::delivery::Level;
+use super::delivery::EventLevel;
 use super::event::{TaskEvent, TaskEventKind};
-use super::exit::Exit;
+use super::exit::TaskExit;
 use crate::ids::WindowId;
 
 /// Marks what the conversation shows as ours, and not as typed by the user.
-pub const PREFIX: &str = "[tmux-task notification]";
+pub const MESSAGE_PREFIX: &str = "[tmux-task notification]";
 
 /// What happened, with what is needed to say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Happening<'a> {
+pub(super) enum EventCause<'a> {
     Started,
-    Exited(Exit),
-    RangThenExited(Exit),
+    Exited(TaskExit),
+    BellThenExited(TaskExit),
     Notify,
     Input(&'a str),
     Disappeared { by_user: bool },
 }
 
-impl Happening<'_> {
+impl EventCause<'_> {
     pub(super) fn message(self, window: WindowId, task: &str) -> String {
         let what = match self {
             Self::Started => "started".to_owned(),
             Self::Exited(exit) => format!("exited with {exit}"),
-            Self::RangThenExited(exit) => format!("sent a terminal notification, then exited with {exit}"),
+            Self::BellThenExited(exit) => format!("sent a terminal notification, then exited with {exit}"),
             Self::Notify => "sent a terminal notification".to_owned(),
             Self::Input(prompt) => format!("is waiting for input: {prompt}"),
             Self::Disappeared { by_user: false } => "disappeared from session".to_owned(),
@@ -38,18 +38,18 @@ impl Happening<'_> {
     }
 
     /// An end that nobody can call good is a warning, also one of which nothing is known.
-    pub(super) fn level(self) -> Level {
+    pub(super) fn level(self) -> EventLevel {
         match self {
-            Self::Input(_) | Self::Disappeared { .. } => Level::Warning,
-            Self::Exited(exit) | Self::RangThenExited(exit) if !exit.is_success() => Level::Warning,
-            _ => Level::Info,
+            Self::Input(_) | Self::Disappeared { .. } => EventLevel::Warning,
+            Self::Exited(exit) | Self::BellThenExited(exit) if !exit.is_success() => EventLevel::Warning,
+            _ => EventLevel::Info,
         }
     }
 
     pub(super) fn kind(self) -> TaskEventKind {
         match self {
             Self::Started => TaskEventKind::Started,
-            Self::Exited(_) | Self::RangThenExited(_) => TaskEventKind::Exited,
+            Self::Exited(_) | Self::BellThenExited(_) => TaskEventKind::Exited,
             Self::Notify => TaskEventKind::Notify,
             Self::Input(_) => TaskEventKind::Input,
             Self::Disappeared { .. } => TaskEventKind::Disappeared,
@@ -60,25 +60,25 @@ impl Happening<'_> {
 /// What events that came together say in the conversation of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Conversation {
+pub struct ConversationMessage {
     pub custom_type: String,
     pub text: String,
-    pub details: Details,
+    pub details: MessageDetails,
 }
 
 /// Says that this is the state of a task and not something that the user has typed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Details {
+pub struct MessageDetails {
     pub source: String,
     pub not_user_input: bool,
     pub session_id: Option<String>,
     pub session_name: String,
-    pub level: Level,
+    pub level: EventLevel,
     pub events: Vec<TaskEvent>,
 }
 
-impl Conversation {
+impl ConversationMessage {
     pub const CUSTOM_TYPE: &str = "tmux-task-event";
     pub const SOURCE: &str = "extension";
 
@@ -87,17 +87,17 @@ impl Conversation {
         let told: Vec<&TaskEvent> = events.iter().filter(|event| event.delivery.message && !event.collapsed).collect();
         let first = told.first()?;
         let lines: Vec<String> = told.iter().map(|event| with_output(event)).collect();
-        let details = Details {
+        let details = MessageDetails {
             source: Self::SOURCE.to_owned(),
             not_user_input: true,
             session_id: session_id.map(str::to_owned),
             session_name: first.session.to_string(),
-            level: events.iter().map(|event| event.level).max().unwrap_or(Level::Info),
+            level: events.iter().map(|event| event.level).max().unwrap_or(EventLevel::Info),
             events: events.to_vec(),
         };
         Some(Self {
             custom_type: Self::CUSTOM_TYPE.to_owned(),
-            text: format!("{PREFIX} {}", lines.join("\n")),
+            text: format!("{MESSAGE_PREFIX} {}", lines.join("\n")),
             details,
         })
     }

@@ -14,7 +14,7 @@ const LONGEST: usize = 40;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{}' cannot be the name of a task: use 1 to {LONGEST} letters, digits, '.', '_' or '-'", .0.escape_debug())]
-pub struct BadTaskName(pub String);
+pub struct TaskNameError(pub String);
 
 impl TaskName {
     pub fn as_str(&self) -> &str {
@@ -23,19 +23,19 @@ impl TaskName {
 }
 
 impl FromStr for TaskName {
-    type Err = BadTaskName;
+    type Err = TaskNameError;
 
-    fn from_str(s: &str) -> Result<Self, BadTaskName> {
+    fn from_str(s: &str) -> Result<Self, TaskNameError> {
         Self::try_from(s.to_owned())
     }
 }
 
 impl TryFrom<String> for TaskName {
-    type Error = BadTaskName;
+    type Error = TaskNameError;
 
-    fn try_from(name: String) -> Result<Self, BadTaskName> {
+    fn try_from(name: String) -> Result<Self, TaskNameError> {
         let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-        if plain && (1..=LONGEST).contains(&name.len()) { Ok(Self(name)) } else { Err(BadTaskName(name)) }
+        if plain && (1..=LONGEST).contains(&name.len()) { Ok(Self(name)) } else { Err(TaskNameError(name)) }
     }
 }
 

@@ -7,15 +7,15 @@ use regex::Regex;
 use crate::{output, redact, sanitize};
 
 /// So many are shown with an event.
-const LINES: usize = 3;
+const MAX_LINES: usize = 3;
 
 /// A line is cut to this many columns.
-const COLUMNS: usize = 200;
+const MAX_COLUMNS: usize = 200;
 
 /// More than this is not looked through: the last lines stand at the end.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 
-static DEAD: LazyLock<Regex> =
+static PANE_IS_DEAD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^Pane is dead(?: \((?:status|signal) .*\))?$").expect("a pattern that compiles"));
 
 /// Without blank lines, rules and what tmux itself writes into a dead pane; with secrets taken out and nothing that a terminal would act
@@ -23,24 +23,25 @@ static DEAD: LazyLock<Regex> =
 pub fn recent_output(written: &str) -> Vec<String> {
     let shown = output::lines(tail(written).as_bytes()).join("\n");
     let clean = redact::text(&shown);
-    let mut last: Vec<String> = clean.lines().rev().filter(|line| is_useful(line)).take(LINES).map(shorten).collect();
+    let mut last: Vec<String> =
+        clean.lines().rev().filter(|line| is_useful(line)).take(MAX_LINES).map(shorten).collect();
     last.reverse();
     last
 }
 
 fn tail(written: &str) -> &str {
-    let start = written.len().saturating_sub(MOST_BYTES);
+    let start = written.len().saturating_sub(MAX_BYTES);
     let start = (start..=written.len()).find(|at| written.is_char_boundary(*at)).unwrap_or_default();
     &written[start..]
 }
 
 fn is_useful(line: &str) -> bool {
     let line = line.trim();
-    line.chars().any(char::is_alphanumeric) && !DEAD.is_match(line)
+    line.chars().any(char::is_alphanumeric) && !PANE_IS_DEAD.is_match(line)
 }
 
 fn shorten(line: &str) -> String {
-    sanitize::for_column(line.trim_end(), COLUMNS)
+    sanitize::for_column(line.trim_end(), MAX_COLUMNS)
 }
 
 #[cfg(test)]
@@ -82,14 +83,14 @@ mod tests {
     #[test]
     fn a_long_line_is_cut() {
         let lines = recent_output(&"x".repeat(100_000));
-        assert_eq!(lines[0].chars().count(), COLUMNS);
+        assert_eq!(lines[0].chars().count(), MAX_COLUMNS);
     }
 
     proptest! {
         #[test]
         fn any_output_gives_at_most_three_harmless_lines(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let lines = recent_output(&crate::text::from_bytes(&bytes));
-            prop_assert!(lines.len() <= LINES);
+            prop_assert!(lines.len() <= MAX_LINES);
             prop_assert!(lines.iter().flat_map(|line| line.chars()).all(|c| !c.is_control()));
         }
     }

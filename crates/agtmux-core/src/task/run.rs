@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the id of a run: expected letters, digits and '-'")]
-pub struct BadRunId;
+pub struct RunIdError;
 
 impl RunId {
     pub fn as_str(&self) -> &str {
@@ -29,20 +29,20 @@ impl From<uuid::Uuid> for RunId {
 }
 
 impl FromStr for RunId {
-    type Err = BadRunId;
+    type Err = RunIdError;
 
-    fn from_str(s: &str) -> Result<Self, BadRunId> {
+    fn from_str(s: &str) -> Result<Self, RunIdError> {
         Self::try_from(s.to_owned())
     }
 }
 
 /// It comes back from an option of a window, which anybody may have set, and becomes part of a path.
 impl TryFrom<String> for RunId {
-    type Error = BadRunId;
+    type Error = RunIdError;
 
-    fn try_from(id: String) -> Result<Self, BadRunId> {
+    fn try_from(id: String) -> Result<Self, RunIdError> {
         let plain = id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-        if plain && (1..=LONGEST).contains(&id.len()) { Ok(Self(id)) } else { Err(BadRunId) }
+        if plain && (1..=MAX_LEN).contains(&id.len()) { Ok(Self(id)) } else { Err(RunIdError) }
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
         let id = RunId::from(uuid::Uuid::from_u128(7));
         assert_eq!(id.as_str().parse(), Ok(id));
         for bad in ["", "..", "a/b", "a b", "a\n", &"1".repeat(65)] {
-            assert_eq!(bad.parse::<RunId>(), Err(BadRunId), "{bad:?}");
+            assert_eq!(bad.parse::<RunId>(), Err(RunIdError), "{bad:?}");
         }
     }
 }

@@ -13,12 +13,12 @@ use crate::text;
 /// target or run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TaskSession(String);
+pub struct TaskSessionName(String);
 
 const LONGEST: usize = 200;
 
 /// Where a project's folder has no name that could be used.
-const NAMELESS: &str = "project";
+const FALLBACK_SLUG: &str = "project";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionNameError {
@@ -33,7 +33,7 @@ pub enum SessionNameError {
     NotAName(String),
 }
 
-impl TaskSession {
+impl TaskSessionName {
     /// `pi-<project-slug>-<session-id>`
     pub fn of(project: &Path, session_id: &str) -> Result<Self, SessionNameError> {
         let slug = project_slug(project)?;
@@ -68,7 +68,7 @@ pub fn project_slug(project: &Path) -> Result<String, SessionNameError> {
     }
     let name = project.file_name().map(|name| text::from_bytes(name.as_bytes())).unwrap_or_default();
     let slug = plain(&name.to_lowercase(), |c| c.is_ascii_lowercase() || c.is_ascii_digit());
-    Ok(if slug.is_empty() { NAMELESS.to_owned() } else { slug })
+    Ok(if slug.is_empty() { FALLBACK_SLUG.to_owned() } else { slug })
 }
 
 /// With one `-` for each run of characters that are neither kept nor `_` nor `-`, and none at the ends.
@@ -87,7 +87,7 @@ fn plain(text: &str, kept: impl Fn(char) -> bool) -> String {
     out.trim_matches('-').to_owned()
 }
 
-impl FromStr for TaskSession {
+impl FromStr for TaskSessionName {
     type Err = SessionNameError;
 
     fn from_str(s: &str) -> Result<Self, SessionNameError> {
@@ -95,7 +95,7 @@ impl FromStr for TaskSession {
     }
 }
 
-impl TryFrom<String> for TaskSession {
+impl TryFrom<String> for TaskSessionName {
     type Error = SessionNameError;
 
     fn try_from(name: String) -> Result<Self, SessionNameError> {
@@ -105,13 +105,13 @@ impl TryFrom<String> for TaskSession {
     }
 }
 
-impl From<TaskSession> for String {
-    fn from(name: TaskSession) -> Self {
+impl From<TaskSessionName> for String {
+    fn from(name: TaskSessionName) -> Self {
         name.0
     }
 }
 
-impl fmt::Display for TaskSession {
+impl fmt::Display for TaskSessionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_session_name_has_the_whole_id() {
-        let name = |path: &str, id: &str| TaskSession::of(Path::new(path), id).map(String::from);
+        let name = |path: &str, id: &str| TaskSessionName::of(Path::new(path), id).map(String::from);
         let id = "0198A3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
         assert_eq!(name("/w/Foo.Bar", id), Ok(format!("pi-foo-bar-{id}")));
         assert_eq!(name("/w/foo", "ses_1.2:3"), Ok("pi-foo-ses_1-2-3".into()));
@@ -170,7 +170,8 @@ mod tests {
 
     #[test]
     fn the_id_is_known_or_a_uuid() {
-        let id = |name: &str, known| name.parse::<TaskSession>().expect("a name").session_id(known).map(str::to_owned);
+        let id =
+            |name: &str, known| name.parse::<TaskSessionName>().expect("a name").session_id(known).map(str::to_owned);
         let uuid = "0198a3c2-7d4e-7c11-9f00-5b6a3f1e2d4c";
         assert_eq!(id(&format!("pi-foo-{uuid}"), None).as_deref(), Some(uuid));
         assert_eq!(id(&format!("pi-foo-{uuid}"), Some("x")).as_deref(), Some(uuid));
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_name_that_tmux_would_read_otherwise_is_refused() {
         for bad in ["", "a.b", "a:b", "=a", "-a", "$1", "@1", "%1", "a b", "a\n", "#(id)", "é", &"x".repeat(201)] {
-            assert!(bad.parse::<TaskSession>().is_err(), "{bad:?}");
+            assert!(bad.parse::<TaskSessionName>().is_err(), "{bad:?}");
         }
     }
 
@@ -195,7 +196,7 @@ mod tests {
             prop_assert!(!slug.is_empty() && !slug.starts_with('-') && !slug.ends_with('-'));
             prop_assert!(slug.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c)));
             prop_assert_eq!(project_slug(&Path::new("/w").join(&slug)), Ok(slug));
-            prop_assert!(TaskSession::of(&path, &id).is_ok());
+            prop_assert!(TaskSessionName::of(&path, &id).is_ok());
         }
     }
 }

@@ -3,16 +3,16 @@
 //! A session's name proves nothing: `pi-foo-` is also how those of project `foo-bar` begin, and two checkouts may share a name. What
 //! counts is what was written down with the session when it was made.
 
-use super::look::TaskLook;
-use super::session::TaskSession;
+use super::session::TaskSessionName;
+use super::snapshot::TaskSnapshot;
 use crate::sanitize;
 
 /// A title is cut to so many characters.
-const TITLE: usize = 80;
+const MAX_TITLE_CHARS: usize = 80;
 
 /// Whose a task session is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Keeper {
+pub struct SessionOwnership {
     /// Empty where nobody has written it down.
     pub owner: String,
     /// The whole path.
@@ -21,45 +21,45 @@ pub struct Keeper {
 
 /// A task session that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundSession<'a> {
+pub struct LeftoverSession<'a> {
     pub name: &'a str,
-    pub keeper: &'a Keeper,
+    pub owner: &'a SessionOwnership,
     /// Whether the program that it was made for still runs. None if that cannot be told.
-    pub keeper_lives: Option<bool>,
+    pub owner_alive: Option<bool>,
     /// Somebody looks at it.
     pub attached: bool,
-    pub tasks: &'a [TaskLook],
+    pub tasks: &'a [TaskSnapshot],
     /// The windows in which any pane lives, also one that is nobody's task.
-    pub live: &'a [String],
+    pub live_windows: &'a [String],
 }
 
 /// What is to be done with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum LeftoverAction {
     /// It is somebody else's, or in use, or that cannot be told: it is not touched and not spoken of.
-    Left,
+    Keep,
     /// Nobody uses it and nothing runs in it.
-    Removed,
+    Remove,
     /// Nobody uses it, and these tasks still run in it.
-    Reported(Vec<String>),
+    Report(Vec<String>),
 }
 
-impl FoundSession<'_> {
-    pub fn fate(&self, asking: &Keeper, asking_session: &TaskSession) -> Fate {
-        let is_ours = !asking.owner.is_empty() && self.keeper == asking;
-        let in_use = self.attached || self.keeper_lives != Some(false);
+impl LeftoverSession<'_> {
+    pub fn action(&self, asking: &SessionOwnership, asking_session: &TaskSessionName) -> LeftoverAction {
+        let is_ours = !asking.owner.is_empty() && self.owner == asking;
+        let in_use = self.attached || self.owner_alive != Some(false);
         if !is_ours || in_use || self.name == asking_session.as_str() || self.tasks.is_empty() {
-            return Fate::Left;
+            return LeftoverAction::Keep;
         }
-        let may_run = |task: &&TaskLook| !(task.pane_state_known && task.dead);
+        let may_run = |task: &&TaskSnapshot| !(task.pane_state_known && task.dead);
         let tasks = self.tasks.iter().filter(may_run).map(|task| &task.window_name);
         let mut running: Vec<String> = Vec::new();
-        for name in tasks.chain(self.live) {
+        for name in tasks.chain(self.live_windows) {
             if !running.contains(name) {
                 running.push(name.clone());
             }
         }
-        if running.is_empty() { Fate::Removed } else { Fate::Reported(running) }
+        if running.is_empty() { LeftoverAction::Remove } else { LeftoverAction::Report(running) }
     }
 }
 
@@ -71,14 +71,14 @@ pub fn session_title(title: Option<&str>, first_message: Option<&str>) -> Option
 }
 
 fn cut(title: String) -> String {
-    match title.char_indices().nth(TITLE - 1) {
-        Some((last, _)) if title.chars().count() > TITLE => format!("{}…", &title[..last]),
+    match title.char_indices().nth(MAX_TITLE_CHARS - 1) {
+        Some((last, _)) if title.chars().count() > MAX_TITLE_CHARS => format!("{}…", &title[..last]),
         _ => title,
     }
 }
 
 /// What the person is told of a session in which something still runs.
-pub fn still_active(session: &str, tasks: &[String], title: Option<&str>) -> String {
+pub fn still_active_notice(session: &str, tasks: &[String], title: Option<&str>) -> String {
     let named = title.map(|title| format!(" ({title})")).unwrap_or_default();
     let count = match tasks.len() {
         1 => "1 task".to_owned(),
@@ -88,7 +88,7 @@ pub fn still_active(session: &str, tasks: &[String], title: Option<&str>) -> Str
 }
 
 /// What the person is told of sessions that were cleaned up.
-pub fn removed(sessions: &[String]) -> Option<String> {
+pub fn removed_notice(sessions: &[String]) -> Option<String> {
     let what = if sessions.len() == 1 { "session" } else { "sessions" };
     (!sessions.is_empty()).then(|| format!("removed inactive tmux {what} {}", sessions.join(", ")))
 }
@@ -98,12 +98,12 @@ mod tests {
     use super::*;
     use crate::ids::WindowId;
 
-    fn keeper(owner: &str, project: &str) -> Keeper {
-        Keeper { owner: owner.into(), project: project.into() }
+    fn keeper(owner: &str, project: &str) -> SessionOwnership {
+        SessionOwnership { owner: owner.into(), project: project.into() }
     }
 
-    fn task(name: &str, dead: bool, known: bool) -> TaskLook {
-        TaskLook {
+    fn task(name: &str, dead: bool, known: bool) -> TaskSnapshot {
+        TaskSnapshot {
             window_id: WindowId(1),
             window_name: name.into(),
             pane_id: None,
@@ -123,35 +123,40 @@ mod tests {
         }
     }
 
-    fn fate(name: &str, of: &Keeper, keeper_lives: Option<bool>, tasks: &[TaskLook]) -> Fate {
-        let here: TaskSession = "pi-foo-1".parse().expect("a name");
-        found(name, of, keeper_lives, tasks).fate(&keeper("me", "/w/foo"), &here)
+    fn fate(name: &str, of: &SessionOwnership, keeper_lives: Option<bool>, tasks: &[TaskSnapshot]) -> LeftoverAction {
+        let here: TaskSessionName = "pi-foo-1".parse().expect("a name");
+        found(name, of, keeper_lives, tasks).action(&keeper("me", "/w/foo"), &here)
     }
 
-    fn found<'a>(name: &'a str, of: &'a Keeper, keeper_lives: Option<bool>, tasks: &'a [TaskLook]) -> FoundSession<'a> {
-        FoundSession { name, keeper: of, keeper_lives, attached: false, tasks, live: &[] }
+    fn found<'a>(
+        name: &'a str,
+        of: &'a SessionOwnership,
+        keeper_lives: Option<bool>,
+        tasks: &'a [TaskSnapshot],
+    ) -> LeftoverSession<'a> {
+        LeftoverSession { name, owner: of, owner_alive: keeper_lives, attached: false, tasks, live_windows: &[] }
     }
 
     #[test]
     fn what_lives_beside_an_ended_task_is_left_alone() {
         let (ours, dead) = (keeper("me", "/w/foo"), [task("a", true, true), task("b", true, true)]);
-        let here: TaskSession = "pi-foo-1".parse().expect("a name");
+        let here: TaskSessionName = "pi-foo-1".parse().expect("a name");
         let left = found("pi-foo-0", &ours, Some(false), &dead);
-        let lives = FoundSession { live: &["b".into(), "mine".into()], ..left.clone() };
-        assert_eq!(lives.fate(&ours, &here), Fate::Reported(vec!["b".into(), "mine".into()]));
-        assert_eq!(FoundSession { attached: true, ..left }.fate(&ours, &here), Fate::Left);
+        let lives = LeftoverSession { live_windows: &["b".into(), "mine".into()], ..left.clone() };
+        assert_eq!(lives.action(&ours, &here), LeftoverAction::Report(vec!["b".into(), "mine".into()]));
+        assert_eq!(LeftoverSession { attached: true, ..left }.action(&ours, &here), LeftoverAction::Keep);
     }
 
     #[test]
     fn what_is_over_is_removed_and_what_runs_is_reported() {
         let ours = keeper("me", "/w/foo");
         let dead = [task("a", true, true), task("b", true, true)];
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &dead), Fate::Removed);
+        assert_eq!(fate("pi-foo-0", &ours, Some(false), &dead), LeftoverAction::Remove);
         let mixed = [task("a", true, true), task("b", false, true)];
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &mixed), Fate::Reported(vec!["b".into()]));
+        assert_eq!(fate("pi-foo-0", &ours, Some(false), &mixed), LeftoverAction::Report(vec!["b".into()]));
         // What cannot be read may run.
         let unknown = [task("a", true, false)];
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &unknown), Fate::Reported(vec!["a".into()]));
+        assert_eq!(fate("pi-foo-0", &ours, Some(false), &unknown), LeftoverAction::Report(vec!["a".into()]));
     }
 
     #[test]
@@ -165,16 +170,16 @@ mod tests {
             keeper("", "/w/foo"),
             keeper("", ""),
         ] {
-            assert_eq!(fate("pi-foo-0", &strange, Some(false), &dead), Fate::Left, "{strange:?}");
+            assert_eq!(fate("pi-foo-0", &strange, Some(false), &dead), LeftoverAction::Keep, "{strange:?}");
         }
-        assert_eq!(fate("pi-foo-1", &ours, Some(false), &dead), Fate::Left);
-        assert_eq!(fate("pi-foo-0", &ours, Some(true), &dead), Fate::Left);
-        assert_eq!(fate("pi-foo-0", &ours, None, &dead), Fate::Left);
-        assert_eq!(fate("pi-foo-0", &ours, Some(false), &[]), Fate::Left);
+        assert_eq!(fate("pi-foo-1", &ours, Some(false), &dead), LeftoverAction::Keep);
+        assert_eq!(fate("pi-foo-0", &ours, Some(true), &dead), LeftoverAction::Keep);
+        assert_eq!(fate("pi-foo-0", &ours, None, &dead), LeftoverAction::Keep);
+        assert_eq!(fate("pi-foo-0", &ours, Some(false), &[]), LeftoverAction::Keep);
         let nameless = keeper("", "");
         let nobody = found("pi-foo-0", &nameless, Some(false), &dead);
         let here = "pi-foo-1".parse().expect("a name");
-        assert_eq!(nobody.fate(&keeper("", ""), &here), Fate::Left);
+        assert_eq!(nobody.action(&keeper("", ""), &here), LeftoverAction::Keep);
     }
 
     #[test]
@@ -196,11 +201,14 @@ mod tests {
     fn notices_say_what_was_found() {
         let tasks = ["api".to_owned(), "tests".to_owned()];
         assert_eq!(
-            still_active("pi-foo-0", &tasks, Some("Fix the build")),
+            still_active_notice("pi-foo-0", &tasks, Some("Fix the build")),
             "tmux session pi-foo-0 (Fix the build) still has 2 tasks running: api, tests"
         );
-        assert_eq!(still_active("pi-foo-0", &tasks[..1], None), "tmux session pi-foo-0 still has 1 task running: api");
-        assert_eq!(removed(&[]), None);
-        assert_eq!(removed(&["a".into()]).as_deref(), Some("removed inactive tmux session a"));
+        assert_eq!(
+            still_active_notice("pi-foo-0", &tasks[..1], None),
+            "tmux session pi-foo-0 still has 1 task running: api"
+        );
+        assert_eq!(removed_notice(&[]), None);
+        assert_eq!(removed_notice(&["a".into()]).as_deref(), Some("removed inactive tmux session a"));
     }
 }

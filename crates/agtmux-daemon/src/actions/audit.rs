@@ -3,24 +3,24 @@
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::config::Config;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Audit, AuditQuery};
+use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, AuditLog, AuditQuery};
 use agtmux_core::redact;
-use agtmux_tmux::Key;
+use agtmux_tmux::TmuxKey;
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{Actions, CUT};
-use crate::store::{ActionRow, Change, SnapshotRow, actions};
+use super::{Actions, CUT_MARK};
+use crate::store::{ActionRow, SnapshotRow, StoreChange, actions};
 
-const MOST: u32 = 10_000;
+const MAX_AUDIT_ROWS: u32 = 10_000;
 /// How many bytes of a text are kept.
-const MOST_KEPT: usize = 16 << 10;
+const MAX_TEXT_BYTES: usize = 16 << 10;
 /// And of a message.
-pub(super) const LONGEST_MESSAGE: usize = 1000;
+pub(super) const MAX_MESSAGE_BYTES: usize = 1000;
 
 impl Actions {
-    pub(super) async fn write(
+    pub(super) async fn write_record(
         &self,
         record: &ActionRecord,
         content: &str,
@@ -31,8 +31,8 @@ impl Actions {
         let mut row = ActionRow { record: record.clone(), content_hash };
         // Nothing was done under that name: it may be tried again.
         row.record.request_ref = row.record.request_ref.filter(|_| record.status != ActionStatus::Refused);
-        let snapshot = snapshot.map(|row| Change::PutSnapshot(Box::new(row.clone())));
-        let changes = snapshot.into_iter().chain([Change::PutAction(Box::new(row))]).collect();
+        let snapshot = snapshot.map(|row| StoreChange::PutSnapshot(Box::new(row.clone())));
+        let changes = snapshot.into_iter().chain([StoreChange::PutAction(Box::new(row))]).collect();
         self.0.store.commit(changes).await.map_err(|error| {
             let error = ApiError::new(ErrorCode::NotStored, format!("it could not be written down: {error}"));
             error.with_hint("agtmux daemon status")
@@ -48,15 +48,15 @@ impl Actions {
         self.read(move |path| actions::by_id(path, &id)).await
     }
 
-    pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<Audit, ApiError> {
+    pub(crate) async fn audit(&self, query: &AuditQuery) -> Result<AuditLog, ApiError> {
         let since = query.since.unwrap_or(Timestamp::MIN);
-        let most = query.limit.unwrap_or(AuditQuery::USUALLY);
-        if most > MOST {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST} are the most"));
+        let most = query.limit.unwrap_or(AuditQuery::DEFAULT_LIMIT);
+        if most > MAX_AUDIT_ROWS {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_AUDIT_ROWS} are the most"));
             return Err(error.with_hint("agtmux audit --since TIME --limit N"));
         }
-        let items = self.read(move |path| actions::since(path, since, most)).await?;
-        Ok(Audit { schema_version: SCHEMA_VERSION, items })
+        let items = self.read(move |path| actions::newest_since(path, since, most)).await?;
+        Ok(AuditLog { schema_version: SCHEMA_VERSION, items })
     }
 
     async fn read<T: Send + 'static>(
@@ -74,22 +74,22 @@ impl Actions {
 }
 
 /// What is kept of a text: nothing, or the start of what is left without its secrets.
-pub(super) fn kept(config: &Config, text: Option<&str>) -> Option<String> {
-    text.filter(|_| config.audit.store_text).map(|text| shortened(text, MOST_KEPT))
+pub(super) fn stored_text(config: &Config, text: Option<&str>) -> Option<String> {
+    text.filter(|_| config.audit.store_text).map(|text| redacted_prefix(text, MAX_TEXT_BYTES))
 }
 
 /// The start of a text without its secrets, with a word about it where that is not all. A secret that was cut in two does not look
 /// like one any more: what is near the first cut is thrown away.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    let seen = (3 * most).max(MOST_KEPT);
-    let clean = harmless(&text[..text.floor_char_boundary(seen)]);
+pub(super) fn redacted_prefix(text: &str, most: usize) -> String {
+    let seen = (3 * most).max(MAX_TEXT_BYTES);
+    let clean = redacted(&text[..text.floor_char_boundary(seen)]);
     let sound = if text.len() > seen { clean.len().saturating_sub(seen / 3) } else { clean.len() };
     let kept = &clean[..clean.floor_char_boundary(sound.min(most))];
-    if kept.len() == clean.len() && text.len() <= seen { clean } else { format!("{kept}{CUT}") }
+    if kept.len() == clean.len() && text.len() <= seen { clean } else { format!("{kept}{CUT_MARK}") }
 }
 
 /// The keys that are pressed. Characters are a text, too.
-pub(super) fn pressed(config: &Config, keys: &[Key]) -> Option<String> {
+pub(super) fn keys_summary(config: &Config, keys: &[TmuxKey]) -> Option<String> {
     if keys.is_empty() {
         return None;
     }
@@ -98,15 +98,17 @@ pub(super) fn pressed(config: &Config, keys: &[Key]) -> Option<String> {
     }
     let mut words = String::from("keys");
     for (n, key) in keys.iter().enumerate() {
-        let goes_on =
-            matches!((n.checked_sub(1).map(|before| &keys[before]), key), (Some(Key::Character(_)), Key::Character(_)));
+        let goes_on = matches!(
+            (n.checked_sub(1).map(|before| &keys[before]), key),
+            (Some(TmuxKey::Character(_)), TmuxKey::Character(_))
+        );
         words.push_str(if goes_on { "" } else { " " });
         words.push_str(&key.to_string());
     }
-    Some(shortened(&words, MOST_KEPT))
+    Some(redacted_prefix(&words, MAX_TEXT_BYTES))
 }
 
-fn harmless(text: &str) -> String {
+fn redacted(text: &str) -> String {
     redact::text(text).into_owned()
 }
 
@@ -115,7 +117,7 @@ pub(super) fn hash(content: &str) -> String {
 }
 
 /// The answer as it is kept. What a pane showed is not.
-pub(super) fn result<T: Serialize>(
+pub(super) fn stored_result<T: Serialize>(
     config: &Config,
     kind: ActionKind,
     outcome: &ActionOutcome<T>,
@@ -150,26 +152,26 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_and_no_half_of_a_secret_is_left() {
         let config = Config::default();
-        let kept = |text: &str| kept(&config, Some(text)).expect("texts are kept");
+        let kept = |text: &str| stored_text(&config, Some(text)).expect("texts are kept");
         assert_eq!(kept("short"), "short");
         assert_eq!(kept(&format!("use {SECRET}")), "use [redacted:github]");
-        for before in (0..4 * MOST_KEPT).step_by(1000).chain(3 * MOST_KEPT - 60..3 * MOST_KEPT + 2) {
-            let text = format!("{} {SECRET} {}", "é".repeat(before / 2), "x".repeat(MOST_KEPT));
+        for before in (0..4 * MAX_TEXT_BYTES).step_by(1000).chain(3 * MAX_TEXT_BYTES - 60..3 * MAX_TEXT_BYTES + 2) {
+            let text = format!("{} {SECRET} {}", "é".repeat(before / 2), "x".repeat(MAX_TEXT_BYTES));
             let kept = kept(&text);
-            assert!(!kept.contains("ghp_") && kept.len() <= MOST_KEPT + 20, "{before}: {}", kept.len());
+            assert!(!kept.contains("ghp_") && kept.len() <= MAX_TEXT_BYTES + 20, "{before}: {}", kept.len());
         }
         // One that consists of secrets becomes short, and what is near the cut goes all the same.
-        let many = format!("{SECRET} ").repeat(3 * MOST_KEPT / (SECRET.len() + 1) + 9);
+        let many = format!("{SECRET} ").repeat(3 * MAX_TEXT_BYTES / (SECRET.len() + 1) + 9);
         assert!(!kept(&many).contains("ghp_"));
     }
 
     #[test]
     fn characters_that_are_pressed_are_a_text() {
         let mut config = Config::default();
-        let keys: Vec<Key> = SECRET.chars().map(Key::Character).chain([Key::enter()]).collect();
-        assert_eq!(pressed(&config, &keys).as_deref(), Some("keys [redacted:github] Enter"));
-        assert_eq!(pressed(&config, &[]), None);
+        let keys: Vec<TmuxKey> = SECRET.chars().map(TmuxKey::Character).chain([TmuxKey::enter()]).collect();
+        assert_eq!(keys_summary(&config, &keys).as_deref(), Some("keys [redacted:github] Enter"));
+        assert_eq!(keys_summary(&config, &[]), None);
         config.audit.store_text = false;
-        assert_eq!(pressed(&config, &keys).as_deref(), Some("41 keys"));
+        assert_eq!(keys_summary(&config, &keys).as_deref(), Some("41 keys"));
     }
 }

@@ -1,16 +1,16 @@
 //! Why an action did not work, and whether anything was done.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_tmux::{Refused, TmuxError, TypeError, quoted_for_shell};
+use agtmux_tmux::{TmuxError, TypeError, TypeRefusal, quoted_for_shell};
 
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ActionFailure {
     pub(super) error: ApiError,
     /// Something was typed or signalled before it failed.
     pub(super) done_something: bool,
 }
 
-impl Failure {
+impl ActionFailure {
     pub(super) fn refused(error: ApiError) -> Self {
         Self { error, done_something: false }
     }
@@ -20,7 +20,7 @@ impl Failure {
     }
 
     /// As it is told to whoever named it like this: what to run next is to be run as it stands there.
-    pub(super) fn told(self, reference: &str) -> ApiError {
+    pub(super) fn into_api_error(self, reference: &str) -> ApiError {
         let plain = |c: char| c.is_ascii_alphanumeric() || "%:/@._-".contains(c);
         let name = match reference.chars().all(plain) {
             true => format!(" {reference}"),
@@ -31,7 +31,7 @@ impl Failure {
     }
 
     /// The same, after something was done.
-    pub(super) fn after_all(self) -> Self {
+    pub(super) fn after_typing(self) -> Self {
         if self.done_something || self.error.code == ErrorCode::SendFailed {
             return Self { done_something: true, ..self };
         }
@@ -43,13 +43,13 @@ impl Failure {
     }
 }
 
-impl From<ApiError> for Failure {
+impl From<ApiError> for ActionFailure {
     fn from(error: ApiError) -> Self {
         Self::refused(error)
     }
 }
 
-impl From<TmuxError> for Failure {
+impl From<TmuxError> for ActionFailure {
     fn from(error: TmuxError) -> Self {
         let (code, hint) = match &error {
             TmuxError::NotInstalled(_) => (ErrorCode::TmuxNotInstalled, "install tmux, or set tmux.program"),
@@ -65,7 +65,7 @@ impl From<TmuxError> for Failure {
     }
 }
 
-impl From<TypeError> for Failure {
+impl From<TypeError> for ActionFailure {
     fn from(error: TypeError) -> Self {
         match error {
             // Whether it was typed before tmux fell silent is not known. It will not be typed later.
@@ -79,20 +79,20 @@ impl From<TypeError> for Failure {
                 Self { error: failure.error.with_hint(hint), done_something: true }
             }
             TypeError::Tmux(error) => error.into(),
-            TypeError::Refused(why) => Self::refused(refused(why)),
+            TypeError::Refused(why) => Self::refused(typing_refused(why)),
         }
     }
 }
 
-fn refused(why: Refused) -> ApiError {
+fn typing_refused(why: TypeRefusal) -> ApiError {
     let (code, hint) = match why {
-        Refused::NoPane => (ErrorCode::PaneNotFound, "agtmux list panes --all"),
-        Refused::OtherServer | Refused::OtherProcess => (ErrorCode::RuntimeStale, "agtmux list panes"),
-        Refused::Dead => (ErrorCode::RuntimeStale, "agtmux resume REF   (starts its agent again)"),
-        Refused::InMode => (ErrorCode::Precondition, "leave copy mode there, or set tmux_bridge.leave_copy_mode"),
-        Refused::Synchronized => (ErrorCode::Precondition, "tmux set-option -w synchronize-panes off"),
-        Refused::InputOff => (ErrorCode::Precondition, "tmux select-pane -e"),
-        Refused::Late => (ErrorCode::Timeout, "agtmux daemon status"),
+        TypeRefusal::NoPane => (ErrorCode::PaneNotFound, "agtmux list panes --all"),
+        TypeRefusal::OtherServer | TypeRefusal::OtherProcess => (ErrorCode::RuntimeStale, "agtmux list panes"),
+        TypeRefusal::Dead => (ErrorCode::RuntimeStale, "agtmux resume REF   (starts its agent again)"),
+        TypeRefusal::InMode => (ErrorCode::Precondition, "leave copy mode there, or set tmux_bridge.leave_copy_mode"),
+        TypeRefusal::Synchronized => (ErrorCode::Precondition, "tmux set-option -w synchronize-panes off"),
+        TypeRefusal::InputOff => (ErrorCode::Precondition, "tmux select-pane -e"),
+        TypeRefusal::TooLate => (ErrorCode::Timeout, "agtmux daemon status"),
     };
     ApiError::new(code, format!("nothing was typed: {why}")).with_hint(hint)
 }
@@ -103,12 +103,12 @@ mod tests {
 
     #[test]
     fn what_was_typed_is_not_denied_and_the_next_command_names_whom() {
-        let before = Failure::precondition("it asks something else now; nothing was typed", "look");
-        let told = before.after_all().told("%12");
+        let before = ActionFailure::precondition("it asks something else now; nothing was typed", "look");
+        let told = before.after_typing().into_api_error("%12");
         assert_eq!(told.message, "something was typed before this: it asks something else now");
         assert_eq!(told.hint.as_deref(), Some("agtmux view-output %12   (shows what came of it)"));
         assert!(told.done_something);
-        let refused = Failure::refused(refused(Refused::Dead)).told("my work");
+        let refused = ActionFailure::refused(typing_refused(TypeRefusal::Dead)).into_api_error("my work");
         assert_eq!(refused.message, "nothing was typed: the pane's program has ended");
         assert_eq!(refused.hint.as_deref(), Some("agtmux resume 'my work'   (starts its agent again)"));
     }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 #[derive(Debug, Default)]
-pub(crate) struct Locks(Mutex<HashMap<String, Arc<Turn<()>>>>);
+pub(crate) struct NamedLocks(Mutex<HashMap<String, Arc<Turn<()>>>>);
 
-impl Locks {
+impl NamedLocks {
     pub(crate) async fn take(&self, name: String) -> OwnedMutexGuard<()> {
         let turn = {
             let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_holds_it_at_a_time_and_others_are_not_kept() {
-        let locks = Locks::default();
+        let locks = NamedLocks::default();
         let first = locks.take("a".into()).await;
         let other = locks.take("b".into()).await;
         let again = tokio::time::timeout(std::time::Duration::from_millis(20), locks.take("a".into())).await;

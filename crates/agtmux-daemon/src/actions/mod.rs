@@ -2,25 +2,25 @@
 //!
 //! An action never edits state. Its effect comes back as an observation.
 
+mod action_pane;
 mod audit;
 mod caller;
 mod failure;
-mod far;
-mod followers;
-mod foreign;
 mod guards;
+mod idempotency;
 mod kill;
 mod locks;
-mod look;
-mod note;
 mod output;
+mod output_followers;
+mod pane_screen;
 mod perform;
-mod repeated;
+mod remote;
 mod respond;
 mod resume;
-mod scene;
+mod sanitize_remote;
 mod sender;
 mod snapshots;
+mod task_audit;
 mod task_origin;
 
 use std::path::PathBuf;
@@ -34,35 +34,35 @@ use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::observe::Discovery;
 use crate::store::Store;
-use crate::targets::Targets;
+use crate::targets::TargetManager;
 
-pub(crate) use caller::Asker;
-use failure::Failure;
-use followers::Followers;
-pub(crate) use locks::Locks;
-pub(crate) use note::Noted;
-use scene::Scene;
-use snapshots::Snapshots;
+use action_pane::ActionPane;
+pub(crate) use caller::RequestCaller;
+use failure::ActionFailure;
+pub(crate) use locks::NamedLocks;
+use output_followers::OutputFollowers;
+use snapshots::ActionSnapshots;
+pub(crate) use task_audit::TaskActionEntry;
 
 /// Stands where something was left out.
-const CUT: &str = "… [cut]";
+const CUT_MARK: &str = "… [cut]";
 
 /// Everything that an action needs.
 #[derive(Clone)]
-pub(crate) struct Actions(Arc<Inner>);
+pub(crate) struct Actions(Arc<ActionsInner>);
 
-struct Inner {
+struct ActionsInner {
     engine: EngineHandle,
     discovery: Discovery,
-    targets: Targets,
+    targets: TargetManager,
     store: Arc<Store>,
     clock: Clock,
     /// One pane is typed into by one at a time.
-    panes: Locks,
+    pane_locks: NamedLocks,
     /// The same request is done by one at a time.
-    requests: Locks,
-    snapshots: Snapshots,
-    followers: Followers,
+    request_locks: NamedLocks,
+    snapshots: ActionSnapshots,
+    followers: OutputFollowers,
     /// Where is written down who has had a task started.
     tasks_dir: PathBuf,
 }
@@ -71,21 +71,21 @@ impl Actions {
     pub(crate) fn new(
         engine: EngineHandle,
         discovery: Discovery,
-        targets: Targets,
+        targets: TargetManager,
         store: Arc<Store>,
         clock: Clock,
         tasks_dir: PathBuf,
     ) -> Self {
-        let (panes, requests) = (Locks::default(), Locks::default());
-        let (snapshots, followers) = (Snapshots::default(), Followers::default());
-        Self(Arc::new(Inner {
+        let (panes, requests) = (NamedLocks::default(), NamedLocks::default());
+        let (snapshots, followers) = (ActionSnapshots::default(), OutputFollowers::default());
+        Self(Arc::new(ActionsInner {
             engine,
             discovery,
             targets,
             store,
             clock,
-            panes,
-            requests,
+            pane_locks: panes,
+            request_locks: requests,
             snapshots,
             followers,
             tasks_dir,
@@ -97,13 +97,13 @@ impl Actions {
     }
 
     /// Whether what was typed is kept.
-    pub(crate) fn keeps_texts(&self) -> bool {
+    pub(crate) fn stores_text(&self) -> bool {
         self.config().audit.store_text
     }
 
     /// What is kept of a text.
-    pub(crate) fn kept(&self, text: &str) -> Option<String> {
-        audit::kept(self.config(), Some(text))
+    pub(crate) fn audit_text(&self, text: &str) -> Option<String> {
+        audit::stored_text(self.config(), Some(text))
     }
 
     pub(crate) fn health_check_interval(&self) -> Duration {

@@ -2,85 +2,85 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use agtmux_api::collect::Ask;
+use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
-    ActionKind, ActionOutcome, AttachAction, AttachPlan, Output, OutputAction, PaneHealth, PlanSession,
+    ActionKind, ActionOutcome, AttachAction, AttachPlan, AttachSession, OutputAction, OutputReport, PaneHealth,
 };
-use agtmux_api::{SCHEMA_VERSION, wire::Guards};
+use agtmux_api::{SCHEMA_VERSION, wire::ActionGuards};
 use agtmux_core::ids::TargetName;
-use agtmux_core::refs::Ref;
+use agtmux_core::refs::PaneRef;
 use agtmux_core::{sanitize, text};
 use agtmux_tmux::TmuxError;
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::far::Stage;
-use super::perform::Request;
-use super::repeated::content;
-use super::{Actions, Asker, Failure, Scene, foreign, guards, snapshots};
-use crate::engine::{Located, refusal};
+use super::idempotency::request_content;
+use super::perform::ActionRequest;
+use super::remote::ActionTarget;
+use super::{ActionFailure, ActionPane, Actions, RequestCaller, guards, sanitize_remote, snapshots};
+use crate::engine::{LocatedPane, ref_error};
 
 /// More than this is no look at a pane any more.
-const MOST_LINES: u32 = 10_000;
+const MAX_LINES: u32 = 10_000;
 
 impl Actions {
     pub(crate) async fn view_output(
         &self,
         action: OutputAction,
-        asker: Asker,
-    ) -> Result<ActionOutcome<Output>, ApiError> {
+        asker: RequestCaller,
+    ) -> Result<ActionOutcome<OutputReport>, ApiError> {
         let lines = action.lines.unwrap_or(0);
-        if action.again && lines <= MOST_LINES && self.has_looked(&action, &asker).await {
-            return self.look_again(&action).await;
+        if action.again && lines <= MAX_LINES && self.is_follower(&action, &asker).await {
+            return self.view_again(&action).await;
         }
         let guards = &action.guards;
-        let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
-        let request = Request {
+        let ask = |guards| HubRequest::ViewOutput(OutputAction { guards, ..action.clone() });
+        let request = ActionRequest {
             kind: ActionKind::ViewOutput,
             guards,
-            asker: asker.clone(),
-            what: Some(format!("lines {lines}")),
+            caller: asker.clone(),
+            summary: Some(format!("lines {lines}")),
             text: None,
             content: String::new(),
-            ask: &ask,
+            remote_request: &ask,
         };
-        if lines > MOST_LINES {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_LINES} lines are the most"));
-            return Err(self.turn_down(request, error.with_hint("ask for fewer lines")).await);
+        if lines > MAX_LINES {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_LINES} lines are the most"));
+            return Err(self.reject(request, error.with_hint("ask for fewer lines")).await);
         }
         if guards.request_ref.is_some() {
             let message = "what a pane has shown is not kept, so that no name can bring it back";
             let error =
                 ApiError::new(ErrorCode::BadRequest, message).with_hint("leave out request_ref; look once more");
-            return Err(self.turn_down(request, error).await);
+            return Err(self.reject(request, error).await);
         }
-        let done = self.perform(request, async |scene| output(scene, action.lines, action.ansi).await).await?;
-        self.0.followers.note(&asker, &done.target, &done.server, &done.pane_id);
-        Ok(elsewhere(done, &action))
+        let done = self.perform(request, async |scene| capture_output(scene, action.lines, action.ansi).await).await?;
+        self.0.followers.insert(&asker, &done.target, &done.server, &done.pane_id);
+        Ok(sanitized_if_remote(done, &action))
     }
 
     /// Whether it was written down that this one looks at that pane.
-    async fn has_looked(&self, action: &OutputAction, asker: &Asker) -> bool {
-        let Ok(reference) = action.guards.r#ref.parse::<Ref>() else { return false };
+    async fn is_follower(&self, action: &OutputAction, asker: &RequestCaller) -> bool {
+        let Ok(reference) = action.guards.r#ref.parse::<PaneRef>() else { return false };
         let Ok(located) = self.0.engine.locate(reference).await else { return false };
         let key = &located.key;
-        self.0.followers.knows(asker, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
+        self.0.followers.contains(asker, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
     }
 
     /// The same pane once more, for whoever follows it: that is not another action.
-    async fn look_again(&self, action: &OutputAction) -> Result<ActionOutcome<Output>, ApiError> {
-        let reference: Ref = action.guards.r#ref.parse().map_err(|error| refusal(&error))?;
+    async fn view_again(&self, action: &OutputAction) -> Result<ActionOutcome<OutputReport>, ApiError> {
+        let reference: PaneRef = action.guards.r#ref.parse().map_err(|error| ref_error(&error))?;
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();
-        guards::in_time(&action.guards, now)?;
-        let seen = self.0.snapshots.named(&action.guards, now)?;
+        guards::check_deadline(&action.guards, now)?;
+        let seen = self.0.snapshots.find(&action.guards, now)?;
         guards::check(&action.guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
-        let snapshot = snapshots::of(&located, now, SignedDuration::ZERO);
-        let ask = |guards| Ask::ViewOutput(OutputAction { guards, ..action.clone() });
-        let report = match self.stage(located, action.guards.force_stale)? {
-            Stage::Here(scene) => output(&scene, action.lines, action.ansi).await,
-            Stage::There(far) => far.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
+        let snapshot = snapshots::take_snapshot(&located, now, SignedDuration::ZERO);
+        let ask = |guards| HubRequest::ViewOutput(OutputAction { guards, ..action.clone() });
+        let report = match self.action_target(located, action.guards.force_stale)? {
+            ActionTarget::Local(scene) => capture_output(&scene, action.lines, action.ansi).await,
+            ActionTarget::Remote(far) => far.relay(ActionKind::ViewOutput, &action.guards, &ask).await,
         };
         let report = report.map_err(|failure| failure.error)?;
         let done = ActionOutcome {
@@ -95,44 +95,44 @@ impl Actions {
             repeated: false,
             report,
         };
-        Ok(elsewhere(done, action))
+        Ok(sanitized_if_remote(done, action))
     }
 
     pub(crate) async fn attach(
         &self,
         action: AttachAction,
-        asker: Asker,
+        asker: RequestCaller,
     ) -> Result<ActionOutcome<AttachPlan>, ApiError> {
-        let ask = |guards| Ask::Attach(AttachAction { guards });
-        let request = Request {
+        let ask = |guards| HubRequest::Attach(AttachAction { guards });
+        let request = ActionRequest {
             kind: ActionKind::Attach,
             guards: &action.guards,
-            asker,
-            what: None,
+            caller: asker,
+            summary: None,
             text: None,
-            content: content(ActionKind::Attach, &action),
-            ask: &ask,
+            content: request_content(ActionKind::Attach, &action),
+            remote_request: &ask,
         };
-        let mut done = self.perform(request, async |scene| plan(scene)).await?;
-        done.report.ssh = self.0.targets.way(&TargetName::new(&done.target));
+        let mut done = self.perform(request, async |scene| attach_plan(scene)).await?;
+        done.report.ssh = self.0.targets.ssh_route(&TargetName::new(&done.target));
         Ok(done)
     }
 
     /// Whether the pane is there and the agent's process lives in it.
-    pub(crate) async fn check_health(&self, guards: &Guards) -> Result<PaneHealth, ApiError> {
-        let reference = guards.r#ref.parse().map_err(|error| crate::engine::refusal(&error))?;
+    pub(crate) async fn check_health(&self, guards: &ActionGuards) -> Result<PaneHealth, ApiError> {
+        let reference = guards.r#ref.parse().map_err(|error| crate::engine::ref_error(&error))?;
         let located = self.0.engine.locate(reference).await?;
-        let runtime_id = located.living.as_ref().map(|living| living.runtime.id.to_string());
-        let process = located.living.as_ref().map(|living| living.runtime.process);
-        if let Some(link) = self.far(&located)? {
+        let runtime_id = located.agent.as_ref().map(|living| living.runtime.id.to_string());
+        let process = located.agent.as_ref().map(|living| living.runtime.process);
+        if let Some(link) = self.remote_link(&located)? {
             // Its host tells of it without being asked.
-            return far_health(&located, link.status().connected);
+            return remote_health(&located, link.status().connected);
         }
         let (root, pane_id) = (located.pane.pid, located.key.pane.to_string());
-        let scene = self.scene(located, false)?;
-        let gone = match scene.look().await {
+        let scene = self.action_pane(located, false)?;
+        let gone = match scene.capture().await {
             Ok(_) => None,
-            Err(failure) => Some(why_gone(failure.error, &scene)?),
+            Err(failure) => Some(unavailable_reason(failure.error, &scene)?),
         };
         let available = gone.is_none();
         let tree = match scene.processes.try_tree(root).await {
@@ -150,7 +150,7 @@ impl Actions {
 }
 
 /// Why a pane is not there. Where nobody has said so, it may well be.
-fn why_gone(error: ApiError, scene: &Scene<'_>) -> Result<String, ApiError> {
+fn unavailable_reason(error: ApiError, scene: &ActionPane<'_>) -> Result<String, ApiError> {
     match error.code {
         ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
             Ok("the pane is gone, or another program was started in it".into())
@@ -161,41 +161,41 @@ fn why_gone(error: ApiError, scene: &Scene<'_>) -> Result<String, ApiError> {
     }
 }
 
-fn no_answer(scene: &Scene<'_>, why: &str) -> ApiError {
+fn no_answer(scene: &ActionPane<'_>, why: &str) -> ApiError {
     let target = &scene.located.key.server.target;
     let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} gave no answer: {why}"));
     error.with_hint(format!("agtmux target doctor {target}"))
 }
 
-fn far_health(located: &Located, connected: bool) -> Result<PaneHealth, ApiError> {
+fn remote_health(located: &LocatedPane, connected: bool) -> Result<PaneHealth, ApiError> {
     if !connected || !located.reachable {
-        return Err(guards::out_of_reach(&located.key.server.target));
+        return Err(guards::target_unreachable(&located.key.server.target));
     }
-    let running = located.living.is_some();
+    let running = located.agent.is_some();
     Ok(PaneHealth {
         schema_version: SCHEMA_VERSION,
         available: true,
         running,
-        runtime_id: located.living.as_ref().map(|living| living.runtime.id.to_string()),
+        runtime_id: located.agent.as_ref().map(|living| living.runtime.id.to_string()),
         pane_id: Some(located.key.pane.to_string()),
         reason: (!running).then(|| "no agent runs in it".into()),
     })
 }
 
 /// What another host shows is no cleaner than that host wants it to be.
-fn elsewhere(done: ActionOutcome<Output>, action: &OutputAction) -> ActionOutcome<Output> {
+fn sanitized_if_remote(done: ActionOutcome<OutputReport>, action: &OutputAction) -> ActionOutcome<OutputReport> {
     if done.target == TargetName::LOCAL {
         return done;
     }
-    let most = action.lines.unwrap_or(MOST_LINES).min(MOST_LINES) as usize;
-    ActionOutcome { report: foreign::shown(done.report, most, action.ansi), ..done }
+    let most = action.lines.unwrap_or(MAX_LINES).min(MAX_LINES) as usize;
+    ActionOutcome { report: sanitize_remote::sanitize_output(done.report, most, action.ansi), ..done }
 }
 
-async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Output, Failure> {
+async fn capture_output(scene: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -> Result<OutputReport, ActionFailure> {
     let (pane, most) = (scene.guard.pane, lines.unwrap_or(0));
     let capture = match scene.tmux.output(pane, most, ansi).await {
         // The line broke: what changes nothing is asked once more, when its host is back.
-        Err(lost @ TmuxError::Unreachable(_)) => match scene.back().await {
+        Err(lost @ TmuxError::Unreachable(_)) => match scene.reconnected_tmux().await {
             Some(tmux) => tmux.output(pane, most, ansi).await?,
             None => return Err(lost.into()),
         },
@@ -203,7 +203,9 @@ async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Out
     };
     let same = capture.filter(|c| (c.server_pid, c.pane_pid) == (scene.guard.server_pid, scene.guard.pane_pid));
     let Some(capture) = same else {
-        return Err(Failure::refused(guards::stale("another program was started in the pane, or it is gone".into())));
+        return Err(ActionFailure::refused(guards::runtime_stale(
+            "another program was started in the pane, or it is gone".into(),
+        )));
     };
     let shown = text::from_bytes(&capture.screen);
     let clean = |line: &str| if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };
@@ -211,11 +213,11 @@ async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Out
     if let Some(most) = lines.and_then(|most| usize::try_from(most).ok()) {
         let left_out: String = all.drain(..all.len().saturating_sub(most)).collect();
         if let Some(first) = all.first_mut().filter(|_| ansi) {
-            first.insert_str(0, &in_force(&left_out));
+            first.insert_str(0, &active_colours(&left_out));
         }
     }
     let title = text::from_bytes(&capture.title);
-    Ok(Output {
+    Ok(OutputReport {
         lines: all,
         title: Some(sanitize::for_terminal(&title)).filter(|title| !title.is_empty()),
         full_screen: capture.full_screen,
@@ -224,16 +226,16 @@ async fn output(scene: &Scene<'_>, lines: Option<u32>, ansi: bool) -> Result<Out
 }
 
 /// The colours that are still on after this text: tmux says only what changes.
-fn in_force(coloured: &str) -> String {
+fn active_colours(coloured: &str) -> String {
     let since = coloured.rfind("\u{1b}[0m").map_or(coloured, |at| &coloured[at..]);
     let attribute = |rest: &str| rest.find('m').map(|end| format!("\u{1b}[{}", &rest[..=end]));
     since.split("\u{1b}[").skip(1).filter_map(attribute).collect()
 }
 
-fn plan(scene: &Scene<'_>) -> Result<AttachPlan, Failure> {
+fn attach_plan(scene: &ActionPane<'_>) -> Result<AttachPlan, ActionFailure> {
     let pane = &scene.located.pane;
     let Some(place) = pane.placements.first() else {
-        return Err(Failure::refused(guards::stale("no session shows this pane".into())));
+        return Err(ActionFailure::refused(guards::runtime_stale("no session shows this pane".into())));
     };
     Ok(AttachPlan {
         socket: text::from_bytes(scene.tmux.socket().as_os_str().as_bytes()),
@@ -241,15 +243,15 @@ fn plan(scene: &Scene<'_>) -> Result<AttachPlan, Failure> {
         server_start: scene.guard.server_start,
         session_id: place.session.to_string(),
         session_name: place.session_name.clone(),
-        sessions: pane.placements.iter().map(session).collect(),
+        sessions: pane.placements.iter().map(plan_session).collect(),
         window_id: pane.window.to_string(),
         pane_pid: pane.pid,
         ssh: None,
     })
 }
 
-fn session(place: &agtmux_core::fleet::Placement) -> PlanSession {
-    PlanSession { session_id: place.session.to_string(), session_name: place.session_name.clone() }
+fn plan_session(place: &agtmux_core::fleet::Placement) -> AttachSession {
+    AttachSession { session_id: place.session.to_string(), session_name: place.session_name.clone() }
 }
 
 #[cfg(test)]
@@ -259,7 +261,7 @@ mod tests {
     #[test]
     fn a_line_that_is_now_the_first_keeps_its_colours() {
         let red_and_bold = "\u{1b}[32mgone\u{1b}[0m \u{1b}[31mred \u{1b}[1mbold";
-        assert_eq!(in_force(red_and_bold), "\u{1b}[0m\u{1b}[31m\u{1b}[1m");
-        assert_eq!(in_force("plain"), "");
+        assert_eq!(active_colours(red_and_bold), "\u{1b}[0m\u{1b}[31m\u{1b}[1m");
+        assert_eq!(active_colours("plain"), "");
     }
 }

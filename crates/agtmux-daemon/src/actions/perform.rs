@@ -3,71 +3,71 @@
 use std::time::{Duration, Instant};
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::collect::Ask;
+use agtmux_api::collect::HubRequest;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, ActionOutcome, ActionRecord, ActionStatus, Guards, Snapshot};
-use agtmux_core::refs::Ref;
+use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus};
+use agtmux_core::refs::PaneRef;
 use jiff::SignedDuration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout_at;
 use uuid::Uuid;
 
-use super::far::Stage;
-use super::repeated::is_name;
-use super::{Actions, Asker, Failure, Scene, audit, guards, snapshots};
-use crate::engine::{Located, refusal};
+use super::idempotency::is_valid_request_ref;
+use super::remote::ActionTarget;
+use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards, snapshots};
+use crate::engine::{LocatedPane, ref_error};
 use crate::store::SnapshotRow;
 
 /// What is asked, apart from how it is done.
-pub(super) struct Request<'a> {
+pub(super) struct ActionRequest<'a> {
     pub(super) kind: ActionKind,
-    pub(super) guards: &'a Guards,
-    pub(super) asker: Asker,
+    pub(super) guards: &'a ActionGuards,
+    pub(super) caller: RequestCaller,
     /// For the audit log: what is done, and the text of it.
-    pub(super) what: Option<String>,
+    pub(super) summary: Option<String>,
     pub(super) text: Option<&'a str>,
     /// Tells one request from another under the same name.
     pub(super) content: String,
     /// What is asked of another host, under these conditions.
-    pub(super) ask: &'a (dyn Fn(Guards) -> Ask + Sync),
+    pub(super) remote_request: &'a (dyn Fn(ActionGuards) -> HubRequest + Sync),
 }
 
 /// What the audit log says of a request.
-pub(super) struct Described<'a> {
+pub(super) struct ActionDescription<'a> {
     pub(super) kind: ActionKind,
-    pub(super) guards: &'a Guards,
-    pub(super) asker: &'a Asker,
-    pub(super) what: Option<&'a str>,
+    pub(super) guards: &'a ActionGuards,
+    pub(super) caller: &'a RequestCaller,
+    pub(super) summary: Option<&'a str>,
     pub(super) text: Option<&'a str>,
 }
 
-impl Request<'_> {
-    fn described(&self) -> Described<'_> {
-        let Self { kind, guards, asker, what, text, .. } = self;
-        Described { kind: *kind, guards, asker, what: what.as_deref(), text: *text }
+impl ActionRequest<'_> {
+    fn description(&self) -> ActionDescription<'_> {
+        let Self { kind, guards, caller: asker, summary: what, text, .. } = self;
+        ActionDescription { kind: *kind, guards, caller: asker, summary: what.as_deref(), text: *text }
     }
 }
 
 /// So many bytes of a reference are written down.
-const LONGEST_REF: usize = 512;
+const MAX_REF_BYTES: usize = 512;
 
 /// Whether it waits for others who type into the same pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    InTurn,
-    AtOnce,
+pub(super) enum PaneLocking {
+    Exclusive,
+    Unlocked,
 }
 
 /// Whoever waits longer for the others, all in all, has mostly given up, and must not find it done later.
-const TURN_WITHIN: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
-fn nobodys_turn() -> ApiError {
+fn pane_busy() -> ApiError {
     let error = ApiError::new(ErrorCode::Timeout, "nothing was typed: others have been typing there for a minute");
     error.with_hint("agtmux audit tells who; try again")
 }
 
-fn still_being_done(name: &str) -> ApiError {
+fn request_still_running(name: &str) -> ApiError {
     let message = format!("nothing more was done: what '{name}' names is still being done since a minute");
     ApiError::new(ErrorCode::Timeout, message)
         .with_hint("agtmux audit tells what comes of it; ask again under the same name")
@@ -78,100 +78,106 @@ impl Actions {
     /// type into the same pane.
     pub(super) async fn perform<T: Serialize + DeserializeOwned>(
         &self,
-        request: Request<'_>,
-        act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
+        request: ActionRequest<'_>,
+        act: impl AsyncFnOnce(&ActionPane<'_>) -> Result<T, ActionFailure>,
     ) -> Result<ActionOutcome<T>, ApiError> {
-        let order = if request.kind.is_mutating() { Order::InTurn } else { Order::AtOnce };
-        self.perform_in(order, request, act).await
+        let order = if request.kind.is_mutating() { PaneLocking::Exclusive } else { PaneLocking::Unlocked };
+        self.perform_with_locking(order, request, act).await
     }
 
-    pub(super) async fn perform_in<T: Serialize + DeserializeOwned>(
+    pub(super) async fn perform_with_locking<T: Serialize + DeserializeOwned>(
         &self,
-        order: Order,
-        request: Request<'_>,
-        act: impl AsyncFnOnce(&Scene<'_>) -> Result<T, Failure>,
+        order: PaneLocking,
+        request: ActionRequest<'_>,
+        act: impl AsyncFnOnce(&ActionPane<'_>) -> Result<T, ActionFailure>,
     ) -> Result<ActionOutcome<T>, ApiError> {
         let started = Instant::now();
-        let turn_by = tokio::time::Instant::now() + TURN_WITHIN;
-        let mut record = self.begin(&request.described());
+        let turn_by = tokio::time::Instant::now() + LOCK_TIMEOUT;
+        let mut record = self.new_record(&request.description());
         let _turn = match &request.guards.request_ref {
-            Some(name) => match timeout_at(turn_by, self.0.requests.take(name.clone())).await {
+            Some(name) => match timeout_at(turn_by, self.0.request_locks.take(name.clone())).await {
                 Ok(turn) => Some(turn),
-                Err(_) => return self.finish(record, &request, Err(Failure::refused(still_being_done(name)))).await,
+                Err(_) => {
+                    return self
+                        .finish(record, &request, Err(ActionFailure::refused(request_still_running(name))))
+                        .await;
+                }
             },
             None => None,
         };
-        let outcome = match self.earlier(&request).await {
+        let outcome = match self.earlier_outcome(&request).await {
             Ok(Some(earlier)) => return earlier,
             Ok(None) => match self.prepare(order, turn_by, &request, &mut record).await {
                 Ok((stage, snapshot, _lock)) => {
                     let done = match stage {
-                        Stage::Here(scene) => {
+                        ActionTarget::Local(scene) => {
                             let done = act(&scene).await;
-                            self.0.discovery.acted(&scene.located.key.server.target);
+                            self.0.discovery.note_action(&scene.located.key.server.target);
                             done
                         }
-                        Stage::There(far) => far.relay(request.kind, request.guards, request.ask).await,
+                        ActionTarget::Remote(far) => {
+                            far.relay(request.kind, request.guards, request.remote_request).await
+                        }
                     };
                     if request.kind.is_mutating()
                         && done.as_ref().map_or_else(|failure| failure.done_something, |_| true)
                     {
-                        self.0.snapshots.spend(request.guards);
+                        self.0.snapshots.mark_used(request.guards);
                     }
                     done.map(|report| outcome(&record, &snapshot, started, report))
                 }
-                Err(error) => Err(Failure::refused(error)),
+                Err(error) => Err(ActionFailure::refused(error)),
             },
-            Err(error) => Err(Failure::refused(error)),
+            Err(error) => Err(ActionFailure::refused(error)),
         };
         self.finish(record, &request, outcome).await
     }
 
     /// For what cannot be done whatever is there: it is written down as well.
-    pub(super) async fn turn_down(&self, request: Request<'_>, error: ApiError) -> ApiError {
-        let refused: Result<ActionOutcome<()>, Failure> = Err(Failure::refused(error.clone()));
-        self.finish(self.begin(&request.described()), &request, refused).await.err().unwrap_or(error)
+    pub(super) async fn reject(&self, request: ActionRequest<'_>, error: ApiError) -> ApiError {
+        let refused: Result<ActionOutcome<()>, ActionFailure> = Err(ActionFailure::refused(error.clone()));
+        self.finish(self.new_record(&request.description()), &request, refused).await.err().unwrap_or(error)
     }
 
     /// For what cannot even be read: of it is written down who asked for it, and what can be told of whom.
-    pub(crate) async fn unreadable(
+    pub(crate) async fn reject_unreadable(
         &self,
         kind: ActionKind,
-        guards: &Guards,
-        asker: &Asker,
+        guards: &ActionGuards,
+        asker: &RequestCaller,
         error: ApiError,
     ) -> ApiError {
-        let mut record = self.begin(&Described { kind, guards, asker, what: None, text: None });
+        let mut record = self.new_record(&ActionDescription { kind, guards, caller: asker, summary: None, text: None });
         record.finished_at = Some(self.0.clock.now());
         (record.status, record.code) = (ActionStatus::Refused, Some(error.code));
-        record.message = Some(audit::shortened(&error.message, audit::LONGEST_MESSAGE));
-        if let Err(error) = self.write(&record, "", None).await {
+        record.message = Some(audit::redacted_prefix(&error.message, audit::MAX_MESSAGE_BYTES));
+        if let Err(error) = self.write_record(&record, "", None).await {
             tracing::error!(%error, action = record.action_id, "an action could not be written down");
         }
         error
     }
 
-    pub(super) fn begin(&self, request: &Described<'_>) -> ActionRecord {
+    pub(super) fn new_record(&self, request: &ActionDescription<'_>) -> ActionRecord {
         let guards = request.guards;
         ActionRecord {
             action_id: Uuid::now_v7().simple().to_string(),
             kind: request.kind,
             at: self.0.clock.now(),
             finished_at: None,
-            caller: self.describe(request.asker, guards.client.as_ref()),
-            r#ref: audit::shortened(&guards.r#ref, LONGEST_REF),
+            caller: self.caller_record(request.caller, guards.client.as_ref()),
+            r#ref: audit::redacted_prefix(&guards.r#ref, MAX_REF_BYTES),
             target: None,
             server: None,
             pane_id: None,
             runtime_id: None,
             snapshot_id: None,
             forced: guards.force_stale,
-            request_ref: guards.request_ref.as_ref().filter(|name| is_name(name)).cloned(),
+            request_ref: guards.request_ref.as_ref().filter(|name| is_valid_request_ref(name)).cloned(),
             status: ActionStatus::Begun,
             code: None,
             message: None,
-            what: request.what.map(str::to_owned),
-            text: audit::kept(self.config(), request.text),
+            what: request.summary.map(str::to_owned),
+            text: audit::stored_text(self.config(), request.text),
             bytes: request.text.map(|text| text.len() as u64),
             event_ids: Vec::new(),
             result: None,
@@ -181,69 +187,69 @@ impl Actions {
     /// Everything up to the moment in which it is done. The lock is held from here on.
     async fn prepare(
         &self,
-        order: Order,
+        order: PaneLocking,
         turn_by: tokio::time::Instant,
-        request: &Request<'_>,
+        request: &ActionRequest<'_>,
         record: &mut ActionRecord,
-    ) -> Result<(Stage<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
-        let Request { kind, guards, .. } = request;
-        guards::in_time(guards, self.0.clock.now())?;
+    ) -> Result<(ActionTarget<'_>, SnapshotRow, Option<tokio::sync::OwnedMutexGuard<()>>), ApiError> {
+        let ActionRequest { kind, guards, .. } = request;
+        guards::check_deadline(guards, self.0.clock.now())?;
         if kind.is_mutating() && !self.config().actions.allow_from_agents {
-            self.refuse_agents(&request.asker, *kind).await?;
+            self.refuse_agents(&request.caller, *kind).await?;
         }
-        let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
+        let reference: PaneRef = guards.r#ref.parse().map_err(|error| ref_error(&error))?;
         let first = self.0.engine.locate(reference.clone()).await?;
-        note_place(record, &first);
+        record_location(record, &first);
         // From here on nobody else types into it; what was found before has to be so still.
         let lock = match order {
-            Order::InTurn => {
-                let turn = timeout_at(turn_by, self.0.panes.take(lock_name(&first))).await;
-                Some(turn.map_err(|_| nobodys_turn())?)
+            PaneLocking::Exclusive => {
+                let turn = timeout_at(turn_by, self.0.pane_locks.take(lock_name(&first))).await;
+                Some(turn.map_err(|_| pane_busy())?)
             }
-            Order::AtOnce => None,
+            PaneLocking::Unlocked => None,
         };
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();
         // To wait for the others takes time.
-        guards::in_time(guards, now)?;
+        guards::check_deadline(guards, now)?;
         if !same_pane(&first, &located) {
-            return Err(guards::stale("the pane changed while others were typing into it".into()));
+            return Err(guards::runtime_stale("the pane changed while others were typing into it".into()));
         }
-        let seen = self.0.snapshots.named(guards, now)?;
+        let seen = self.0.snapshots.find(guards, now)?;
         guards::check(guards, seen.as_ref(), &located, *kind, now)?;
-        let snapshot = snapshots::of(&located, now, self.snapshot_lifetime());
+        let snapshot = snapshots::take_snapshot(&located, now, self.snapshot_lifetime());
         record.snapshot_id = Some(snapshot.snapshot_id.clone());
-        note_place(record, &located);
+        record_location(record, &located);
         if kind.is_mutating() {
             // What cannot be written down is not done.
-            self.write(record, &request.content, Some(&snapshot)).await?;
+            self.write_record(record, &request.content, Some(&snapshot)).await?;
         }
-        let stage = self.stage(located, guards.force_stale)?;
+        let stage = self.action_target(located, guards.force_stale)?;
         Ok((stage, snapshot, lock))
     }
 
     async fn finish<T: Serialize>(
         &self,
         mut record: ActionRecord,
-        request: &Request<'_>,
-        outcome: Result<ActionOutcome<T>, Failure>,
+        request: &ActionRequest<'_>,
+        outcome: Result<ActionOutcome<T>, ActionFailure>,
     ) -> Result<ActionOutcome<T>, ApiError> {
         record.finished_at = Some(self.0.clock.now());
         let answer = match outcome {
             Ok(outcome) => {
                 record.status = ActionStatus::Done;
-                record.result = audit::result(self.config(), request.kind, &outcome);
+                record.result = audit::stored_result(self.config(), request.kind, &outcome);
                 record.event_ids = audit::event_ids(record.result.as_ref());
                 Ok(outcome)
             }
             Err(failure) => {
                 record.status = if failure.done_something { ActionStatus::Failed } else { ActionStatus::Refused };
                 record.code = Some(failure.error.code);
-                record.message = Some(audit::shortened(&failure.error.message, audit::LONGEST_MESSAGE));
-                Err(failure.told(&request.guards.r#ref))
+                record.message = Some(audit::redacted_prefix(&failure.error.message, audit::MAX_MESSAGE_BYTES));
+                Err(failure.into_api_error(&request.guards.r#ref))
             }
         };
-        if let Err(error) = self.write(&record, &request.content, None).await {
+        if let Err(error) = self.write_record(&record, &request.content, None).await {
             // It is done, and saying otherwise would have it done twice.
             tracing::error!(%error, action = record.action_id, "an action could not be written down");
         }
@@ -256,16 +262,16 @@ impl Actions {
     }
 
     /// Looks, for somebody who will act on what was seen.
-    pub(crate) async fn snapshot(&self, guards: &Guards) -> Result<Snapshot, ApiError> {
-        let reference: Ref = guards.r#ref.parse().map_err(|error| refusal(&error))?;
+    pub(crate) async fn snapshot(&self, guards: &ActionGuards) -> Result<ActionSnapshot, ApiError> {
+        let reference: PaneRef = guards.r#ref.parse().map_err(|error| ref_error(&error))?;
         let located = self.0.engine.locate(reference).await?;
         let now = self.0.clock.now();
-        guards::in_time(guards, now)?;
-        let seen = self.0.snapshots.named(guards, now)?;
+        guards::check_deadline(guards, now)?;
+        let seen = self.0.snapshots.find(guards, now)?;
         guards::check(guards, seen.as_ref(), &located, ActionKind::ViewOutput, now)?;
-        let row = snapshots::of(&located, now, self.snapshot_lifetime());
-        let shown = snapshots::shown(&row, &located);
-        self.0.snapshots.keep(row);
+        let row = snapshots::take_snapshot(&located, now, self.snapshot_lifetime());
+        let shown = snapshots::to_wire(&row, &located);
+        self.0.snapshots.insert(row);
         Ok(shown)
     }
 }
@@ -285,21 +291,21 @@ fn outcome<T>(record: &ActionRecord, snapshot: &SnapshotRow, started: Instant, r
     }
 }
 
-fn note_place(record: &mut ActionRecord, located: &Located) {
+fn record_location(record: &mut ActionRecord, located: &LocatedPane) {
     record.target = Some(located.key.server.target.to_string());
     record.server = Some(located.key.server.server.to_string());
     record.pane_id = Some(located.key.pane.to_string());
-    record.runtime_id = located.living.as_ref().map(|living| living.runtime.id.to_string());
+    record.runtime_id = located.agent.as_ref().map(|living| living.runtime.id.to_string());
 }
 
-fn lock_name(located: &Located) -> String {
+fn lock_name(located: &LocatedPane) -> String {
     let key = &located.key;
     format!("{} {} {}", key.server.target, key.server.server, key.pane)
 }
 
-fn same_pane(one: &Located, other: &Located) -> bool {
-    let identity = |located: &Located| {
-        let runtime = located.living.as_ref().map(|living| living.runtime.id.clone());
+fn same_pane(one: &LocatedPane, other: &LocatedPane) -> bool {
+    let identity = |located: &LocatedPane| {
+        let runtime = located.agent.as_ref().map(|living| living.runtime.id.clone());
         (located.key.clone(), located.generation, located.pane.epoch, located.pane.pid, runtime)
     };
     identity(one) == identity(other)

@@ -5,49 +5,49 @@ use std::sync::{Mutex, PoisonError};
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Guards, Snapshot};
+use agtmux_api::wire::{ActionGuards, ActionSnapshot};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use crate::engine::Located;
+use crate::engine::LocatedPane;
 use crate::store::SnapshotRow;
 
 /// Nobody acts on more than this within its lifetime.
-const MOST: usize = 4096;
+const MAX_SNAPSHOTS: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(super) struct Snapshots(Mutex<HashMap<String, Kept>>);
+pub(super) struct ActionSnapshots(Mutex<HashMap<String, StoredSnapshot>>);
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct StoredSnapshot {
     row: SnapshotRow,
     /// Something was done to what it shows: it shows what was there before.
-    spent: bool,
+    used: bool,
 }
 
-impl Snapshots {
-    pub(super) fn keep(&self, row: SnapshotRow) {
+impl ActionSnapshots {
+    pub(super) fn insert(&self, row: SnapshotRow) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MOST {
+        if kept.len() >= MAX_SNAPSHOTS {
             // An old one is told to be expired as long as there is room; then it is not known.
             kept.retain(|_, old| old.row.expires_at > row.observed_at);
-            if kept.len() >= MOST {
+            if kept.len() >= MAX_SNAPSHOTS {
                 kept.clear();
             }
         }
-        kept.insert(row.snapshot_id.clone(), Kept { row, spent: false });
+        kept.insert(row.snapshot_id.clone(), StoredSnapshot { row, used: false });
     }
 
     /// Whoever has looked once has not seen what came of what was done then.
-    pub(super) fn spend(&self, guards: &Guards) {
+    pub(super) fn mark_used(&self, guards: &ActionGuards) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = guards.snapshot_id.as_ref().and_then(|id| kept.get_mut(id)) {
-            kept.spent = true;
+            kept.used = true;
         }
     }
 
     /// The one that is named, if it is known and may still be acted on.
-    pub(super) fn named(&self, guards: &Guards, now: Timestamp) -> Result<Option<SnapshotRow>, ApiError> {
+    pub(super) fn find(&self, guards: &ActionGuards, now: Timestamp) -> Result<Option<SnapshotRow>, ApiError> {
         let Some(id) = &guards.snapshot_id else {
             return match &guards.nonce {
                 None => Ok(None),
@@ -59,7 +59,9 @@ impl Snapshots {
         };
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         // One whose nonce is not known to the caller is not the caller's.
-        let Some(Kept { row, spent }) = found.filter(|kept| guards.nonce.as_ref() == Some(&kept.row.nonce)) else {
+        let Some(StoredSnapshot { row, used: spent }) =
+            found.filter(|kept| guards.nonce.as_ref() == Some(&kept.row.nonce))
+        else {
             return Err(expired("this snapshot is not known: it is old, or its nonce is another"));
         };
         if spent && !guards.force_stale {
@@ -77,8 +79,8 @@ fn expired(message: &str) -> ApiError {
     ApiError::new(ErrorCode::SnapshotExpired, message).with_hint("look again, then act on what you see")
 }
 
-pub(super) fn of(located: &Located, now: Timestamp, lifetime: SignedDuration) -> SnapshotRow {
-    let living = located.living.as_ref();
+pub(super) fn take_snapshot(located: &LocatedPane, now: Timestamp, lifetime: SignedDuration) -> SnapshotRow {
+    let living = located.agent.as_ref();
     SnapshotRow {
         snapshot_id: Uuid::now_v7().simple().to_string(),
         server: located.key.server.clone(),
@@ -96,9 +98,9 @@ pub(super) fn of(located: &Located, now: Timestamp, lifetime: SignedDuration) ->
 }
 
 /// As it is given to whoever looks.
-pub(super) fn shown(row: &SnapshotRow, located: &Located) -> Snapshot {
-    let living = located.living.as_ref();
-    Snapshot {
+pub(super) fn to_wire(row: &SnapshotRow, located: &LocatedPane) -> ActionSnapshot {
+    let living = located.agent.as_ref();
+    ActionSnapshot {
         schema_version: SCHEMA_VERSION,
         snapshot_id: row.snapshot_id.clone(),
         nonce: row.nonce.clone(),

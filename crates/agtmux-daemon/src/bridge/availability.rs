@@ -3,16 +3,16 @@
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use agtmux_api::wire::Guards;
+use agtmux_api::wire::ActionGuards;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-use super::{Bridge, Kind, Tracked};
+use super::{Bridge, BridgeEventKind, TrackedAgent};
 
 /// A tmux server that hangs keeps nobody else waiting until all of its agents were looked at.
-const AT_ONCE: usize = 8;
+const MAX_PARALLEL_CHECKS: usize = 8;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
     let mut every = tokio::time::interval(bridge.0.actions.health_check_interval());
@@ -21,8 +21,8 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
         let look = async {
             tokio::select! {
                 // Nobody would learn of it: tmux is left in peace.
-                _ = every.tick() => if bridge.0.ring.has_readers() { look_at_all(&bridge).await },
-                () = bridge.0.look.notified() => look_at(&bridge, |agent| agent.look).await,
+                _ = every.tick() => if bridge.0.ring.has_readers() { check_all(&bridge).await },
+                () = bridge.0.check_requested.notified() => check_matching(&bridge, |agent| agent.needs_check).await,
             }
         };
         tokio::select! {
@@ -32,76 +32,76 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
     }
 }
 
-async fn look_at_all(bridge: &Bridge) {
-    bridge.begins_to_look();
-    look_at(bridge, |_| true).await;
+async fn check_all(bridge: &Bridge) {
+    bridge.mark_check_started();
+    check_matching(bridge, |_| true).await;
 }
 
-async fn look_at(bridge: &Bridge, which: fn(&Tracked) -> bool) {
+async fn check_matching(bridge: &Bridge, which: fn(&TrackedAgent) -> bool) {
     let agents: Vec<(String, String)> = {
-        let mut followed = bridge.followed();
+        let mut followed = bridge.tracked();
         let wanted = followed.agents.iter_mut().filter(|(_, agent)| which(agent));
         let looked_at = wanted.map(|(agent_id, agent)| {
-            agent.look = false;
+            agent.needs_check = false;
             (agent_id.clone(), agent.runtime_id.clone())
         });
         looked_at.collect()
     };
     let mut looks = JoinSet::new();
     for (agent_id, runtime_id) in agents {
-        if looks.len() >= AT_ONCE {
+        if looks.len() >= MAX_PARALLEL_CHECKS {
             looks.join_next().await;
         }
-        looks.spawn(look_at_one(bridge.clone(), agent_id, runtime_id));
+        looks.spawn(check_one(bridge.clone(), agent_id, runtime_id));
     }
     while looks.join_next().await.is_some() {}
 }
 
-async fn look_at_one(bridge: Bridge, agent_id: String, runtime_id: String) {
+async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
     let available = bridge.is_available(&runtime_id).await;
-    let mut followed = bridge.followed();
+    let mut followed = bridge.tracked();
     let known = followed.agents.get_mut(&agent_id).filter(|agent| agent.runtime_id == runtime_id);
     let Some(agent) = known else { return };
     let before = agent.available.replace(available);
-    let is_news = before != Some(available) && !(before.is_none() && agent.was_there);
+    let is_news = before != Some(available) && !(before.is_none() && agent.existed_at_start);
     if is_news {
-        bridge.tell(Kind::CommanderAvailability, &agent_id, json!({ "available": available }));
+        bridge.publish(BridgeEventKind::CommanderAvailability, &agent_id, json!({ "available": available }));
     }
 }
 
 impl Bridge {
     /// How long ago all were looked at, for whoever asks how many can be reached. Where nobody follows they are looked at when that
     /// is asked for: who asks does not wait for it, and who asks next is told.
-    pub(crate) fn looked_ago(&self) -> Option<Duration> {
-        let ago = self.looked().map(|at| at.elapsed());
+    pub(crate) fn since_last_check(&self) -> Option<Duration> {
+        let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {
-            self.begins_to_look();
+            self.mark_check_started();
             let bridge = self.clone();
-            tokio::spawn(async move { look_at_all(&bridge).await });
+            tokio::spawn(async move { check_all(&bridge).await });
         }
         ago
     }
 
-    fn begins_to_look(&self) {
-        *self.looked() = Some(Instant::now());
+    fn mark_check_started(&self) {
+        *self.last_full_check() = Some(Instant::now());
     }
 
-    fn looked(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_full_check(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Somebody begins to follow: what changed while nobody did is looked for now.
-    pub(crate) fn is_followed(&self) {
+    pub(crate) fn on_reader_joining(&self) {
         if self.0.ring.has_readers() {
             return;
         }
-        self.followed().agents.values_mut().for_each(|agent| agent.look = true);
-        self.0.look.notify_one();
+        self.tracked().agents.values_mut().for_each(|agent| agent.needs_check = true);
+        self.0.check_requested.notify_one();
     }
 
     /// Whether its pane is there and its process runs in it.
     pub(crate) async fn is_available(&self, runtime_id: &str) -> bool {
-        let guards = Guards { r#ref: format!("runtime:{runtime_id}"), ..Guards::default() };
+        let guards = ActionGuards { r#ref: format!("runtime:{runtime_id}"), ..ActionGuards::default() };
         self.0.actions.check_health(&guards).await.is_ok_and(|health| health.available && health.running)
     }
 }

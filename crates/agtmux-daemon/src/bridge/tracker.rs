@@ -2,22 +2,22 @@
 
 use std::collections::hash_map::Entry;
 
-use agtmux_api::wire::{EventKind, Item, PaneItem, Scope, WatchEvent};
+use agtmux_api::wire::{ListScope, PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_core::state::State;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
 
-use super::places::{Places, Shift};
-use super::words::{COMMANDED, word};
-use super::{Actor, Bridge, Followed, Intent, Kind, Tracked, Turn};
-use crate::engine::Submitted;
-use crate::shared::Since;
+use super::agent_panes::{AgentPanes, PaneChange};
+use super::state_names::{COMMANDED, bridge_state};
+use super::{Bridge, BridgeEventKind, BridgeTurn, TrackedAgent, TrackedAgents, TurnActor, TurnIntent};
+use crate::engine::SubmittedPrompt;
+use crate::event_log::EventsSince;
 
 pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
-    let mut latest = bridge.0.shared.follow();
-    let mut submitted = bridge.0.engine.submitted();
-    let mut places = Places::default();
-    let mut seq = begin(&bridge, &mut places);
+    let mut latest = bridge.0.shared.subscribe();
+    let mut submitted = bridge.0.engine.subscribe_submitted();
+    let mut places = AgentPanes::default();
+    let mut seq = track_existing(&bridge, &mut places);
     loop {
         let heard = tokio::select! {
             // A prompt comes before what it leads to.
@@ -31,181 +31,194 @@ pub(super) async fn run(bridge: Bridge, mut stopping: watch::Receiver<bool>) {
         };
         match heard {
             None => {
-                let (now, shifts) = since(&bridge, seq, &places);
+                let (now, shifts) = changes_since(&bridge, seq, &places);
                 seq = now;
-                take(&bridge, &mut places, shifts).await;
+                apply_changes(&bridge, &mut places, shifts).await;
             }
-            Some(Ok(heard)) => commanded(&bridge, &heard).await,
+            Some(Ok(heard)) => on_prompt(&bridge, &heard).await,
             // Turns that nobody could follow are in the history of events; whoever reads must not think that it has them.
-            Some(Err(broadcast::error::RecvError::Lagged(_))) => bridge.0.ring.lose(),
+            Some(Err(broadcast::error::RecvError::Lagged(_))) => bridge.0.ring.discard_all(),
             Some(Err(broadcast::error::RecvError::Closed)) => return,
         }
     }
 }
 
-fn begin(bridge: &Bridge, places: &mut Places) -> u64 {
+fn track_existing(bridge: &Bridge, places: &mut AgentPanes) -> u64 {
     let inner = bridge.0.shared.read();
-    for item in inner.view.items(Scope::Panes) {
-        if let Item::Pane(pane) = item
-            && let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked(&pane))
+    for item in inner.view.items(ListScope::Panes) {
+        if let WatchItem::Pane(pane) = item
+            && let (Some(agent_id), Some(tracked)) = (pane.agent_id.clone(), tracked_agent(&pane))
         {
-            places.put(pane.identity.clone(), Some(&pane));
-            bridge.followed().agents.entry(agent_id).or_insert(Tracked { was_there: true, ..tracked });
+            places.update(pane.identity.clone(), Some(&pane));
+            bridge.tracked().agents.entry(agent_id).or_insert(TrackedAgent { existed_at_start: true, ..tracked });
         }
     }
-    bridge.0.look.notify_one();
+    bridge.0.check_requested.notify_one();
     inner.seq()
 }
 
-fn tracked(pane: &PaneItem) -> Option<Tracked> {
+fn tracked_agent(pane: &PaneItem) -> Option<TrackedAgent> {
     let runtime_id = pane.runtime_id.clone()?;
-    Some(Tracked {
+    Some(TrackedAgent {
         runtime_id,
         state: pane.state,
-        told: pane.state.and_then(word),
+        published_state: pane.state.and_then(bridge_state),
         available: None,
-        look: true,
-        was_there: false,
+        needs_check: true,
+        existed_at_start: false,
         turn_id: None,
-        answering: Default::default(),
+        answer_lock: Default::default(),
     })
 }
 
 /// What happened to panes after this number. Whoever is too far behind looks at everything.
-fn since(bridge: &Bridge, seq: u64, places: &Places) -> (u64, Vec<Shift>) {
+fn changes_since(bridge: &Bridge, seq: u64, places: &AgentPanes) -> (u64, Vec<PaneChange>) {
     let inner = bridge.0.shared.read();
     let shifts = match inner.since(seq) {
-        Since::Events(events) => {
+        EventsSince::Events(events) => {
             let shift = |event: &WatchEvent| match event.item.as_ref()? {
-                Item::Pane(pane) => {
-                    let now = Some(PaneItem::clone(pane)).filter(|_| event.kind != EventKind::Remove);
+                WatchItem::Pane(pane) => {
+                    let now = Some(PaneItem::clone(pane)).filter(|_| event.kind != WatchEventKind::Remove);
                     Some((pane.identity.clone(), now))
                 }
                 _ => None,
             };
             events.iter().filter_map(|published| shift(&published.event)).collect()
         }
-        Since::TooOld => {
-            let panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
-                Item::Pane(pane) => Some(*pane),
+        EventsSince::TooOld => {
+            let panes = inner.view.items(ListScope::Panes).filter_map(|item| match item {
+                WatchItem::Pane(pane) => Some(*pane),
                 _ => None,
             });
-            places.compared_with(panes.collect())
+            places.changes_to(panes.collect())
         }
     };
     (inner.seq(), shifts)
 }
 
 /// Who moves leaves the old place before it is in the new one: only when all is taken it is known who has gone.
-async fn take(bridge: &Bridge, places: &mut Places, shifts: Vec<Shift>) {
+async fn apply_changes(bridge: &Bridge, places: &mut AgentPanes, shifts: Vec<PaneChange>) {
     let mut left = Vec::new();
     for (place, pane) in shifts {
-        left.extend(places.put(place, pane.as_ref()));
+        left.extend(places.update(place, pane.as_ref()));
         if let Some(pane) = pane {
-            seen(bridge, places, &pane).await;
+            on_pane(bridge, places, &pane).await;
         }
     }
     for agent_id in left {
-        match places.of(&agent_id) {
+        match places.pane_of(&agent_id) {
             // It may have been followed where it is no longer.
-            Some(pane) => seen(bridge, places, pane).await,
+            Some(pane) => on_pane(bridge, places, pane).await,
             None => {
-                let mut followed = bridge.followed();
-                followed.left.remove(&agent_id);
-                ended(bridge, &mut followed, &agent_id);
+                let mut followed = bridge.tracked();
+                followed.ended.remove(&agent_id);
+                stop_tracking(bridge, &mut followed, &agent_id);
             }
         }
     }
 }
 
-async fn seen(bridge: &Bridge, places: &Places, pane: &PaneItem) {
-    let (Some(agent_id), Some(now)) = (pane.agent_id.as_deref(), tracked(pane)) else { return };
+async fn on_pane(bridge: &Bridge, places: &AgentPanes, pane: &PaneItem) {
+    let (Some(agent_id), Some(now)) = (pane.agent_id.as_deref(), tracked_agent(pane)) else { return };
     let before = {
-        let mut followed = bridge.followed();
-        if followed.left.get(agent_id) == Some(&now.runtime_id) {
+        let mut followed = bridge.tracked();
+        if followed.ended.get(agent_id) == Some(&now.runtime_id) {
             return;
         }
-        followed.left.remove(agent_id);
+        followed.ended.remove(agent_id);
         match followed.agents.get(agent_id) {
             Some(before) => before.clone(),
-            None => return begun(bridge, &mut followed, agent_id, pane),
+            None => return start_tracking(bridge, &mut followed, agent_id, pane),
         }
     };
     let moves = before.runtime_id != now.runtime_id;
     // A session that is open twice is followed where it was first.
-    if (!moves && before.state == now.state) || (moves && places.has(agent_id, &before.runtime_id)) {
+    if (!moves && before.state == now.state) || (moves && places.is_in_runtime(agent_id, &before.runtime_id)) {
         return;
     }
     if now.state == Some(State::Completed) && before.state != now.state {
-        went_on(bridge, agent_id);
-        bridge.note_turn(Turn { agent_id, actor: Actor::Agent, intent: Intent::Completion, text: "" }).await;
+        publish_skipped_running(bridge, agent_id);
+        bridge
+            .record_turn(BridgeTurn { agent_id, actor: TurnActor::Agent, intent: TurnIntent::Completion, text: "" })
+            .await;
     }
-    changed(bridge, agent_id, pane, now);
+    on_state_change(bridge, agent_id, pane, now);
 }
 
-fn changed(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: Tracked) {
-    let mut followed = bridge.followed();
+fn on_state_change(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: TrackedAgent) {
+    let mut followed = bridge.tracked();
     let Some(agent) = followed.agents.get_mut(agent_id) else { return };
     // It may be out of reach now, or back.
     let unsure = |state: Option<State>| state == Some(State::Unknown);
-    let look = agent.look || agent.runtime_id != now.runtime_id || unsure(agent.state) != unsure(now.state);
-    let (told, tells) = (agent.told, now.told);
+    let look = agent.needs_check || agent.runtime_id != now.runtime_id || unsure(agent.state) != unsure(now.state);
+    let (told, tells) = (agent.published_state, now.published_state);
     let turn_id = agent.turn_id.take_if(|_| told != tells);
-    *agent = Tracked { runtime_id: now.runtime_id, state: now.state, told: tells, look, ..agent.clone() };
+    *agent = TrackedAgent {
+        runtime_id: now.runtime_id,
+        state: now.state,
+        published_state: tells,
+        needs_check: look,
+        ..agent.clone()
+    };
     if look {
-        bridge.0.look.notify_one();
+        bridge.0.check_requested.notify_one();
     }
     if told != tells {
         let data = json!({
             "old_state": told, "new_state": tells, "state": now.state, "reason_code": pane.reason_code, "turn_id": turn_id,
         });
-        bridge.tell(Kind::StateChanged, agent_id, data);
+        bridge.publish(BridgeEventKind::StateChanged, agent_id, data);
     }
 }
 
 /// Nobody who is followed begins anew.
-pub(super) fn begun(bridge: &Bridge, followed: &mut Followed, agent_id: &str, pane: &PaneItem) {
-    let (Some(now), Entry::Vacant(place)) = (tracked(pane), followed.agents.entry(agent_id.to_owned())) else { return };
+pub(super) fn start_tracking(bridge: &Bridge, followed: &mut TrackedAgents, agent_id: &str, pane: &PaneItem) {
+    let (Some(now), Entry::Vacant(place)) = (tracked_agent(pane), followed.agents.entry(agent_id.to_owned())) else {
+        return;
+    };
     place.insert(now);
     let data = json!({
         "agent_type": pane.agent_type, "tmux_pane_id": pane.identity.pane_id, "server": pane.identity.server,
-        "session_name": pane.identity.session_name, "working_directory": pane.cwd, "state": pane.state.and_then(word),
+        "session_name": pane.identity.session_name, "working_directory": pane.cwd, "state": pane.state.and_then(bridge_state),
     });
-    bridge.tell(Kind::SessionCreated, agent_id, data);
-    bridge.0.look.notify_one();
+    bridge.publish(BridgeEventKind::SessionCreated, agent_id, data);
+    bridge.0.check_requested.notify_one();
 }
 
 /// What an answer led to may be over before anybody could see it: it is told all the same.
-fn went_on(bridge: &Bridge, agent_id: &str) {
-    let (Some(asked), processing) = (word(State::WaitingInput), word(State::Running)) else { return };
-    let mut followed = bridge.followed();
-    let Some(agent) = followed.agents.get_mut(agent_id).filter(|agent| agent.told == Some(asked)) else { return };
+fn publish_skipped_running(bridge: &Bridge, agent_id: &str) {
+    let (Some(asked), processing) = (bridge_state(State::WaitingInput), bridge_state(State::Running)) else { return };
+    let mut followed = bridge.tracked();
+    let Some(agent) = followed.agents.get_mut(agent_id).filter(|agent| agent.published_state == Some(asked)) else {
+        return;
+    };
     let Some(turn_id) = agent.turn_id.take() else { return };
-    agent.told = processing;
+    agent.published_state = processing;
     let data = json!({"old_state": asked, "new_state": processing, "state": State::Running, "turn_id": turn_id});
-    bridge.tell(Kind::StateChanged, agent_id, data);
+    bridge.publish(BridgeEventKind::StateChanged, agent_id, data);
 }
 
-pub(super) fn ended(bridge: &Bridge, followed: &mut Followed, agent_id: &str) {
+pub(super) fn stop_tracking(bridge: &Bridge, followed: &mut TrackedAgents, agent_id: &str) {
     let Some(gone) = followed.agents.remove(agent_id) else { return };
     if gone.available == Some(true) {
-        bridge.tell(Kind::CommanderAvailability, agent_id, json!({ "available": false }));
+        bridge.publish(BridgeEventKind::CommanderAvailability, agent_id, json!({ "available": false }));
     }
-    bridge.tell(Kind::SessionEnded, agent_id, json!({ "last_state": gone.told }));
+    bridge.publish(BridgeEventKind::SessionEnded, agent_id, json!({ "last_state": gone.published_state }));
 }
 
 /// A prompt went in.
-async fn commanded(bridge: &Bridge, heard: &Submitted) {
-    let is_meant = |agent: &Tracked| agent.runtime_id == heard.runtime.as_str();
-    let found = bridge.followed().agents.iter().find(|(_, agent)| is_meant(agent)).map(|(id, _)| id.clone());
+async fn on_prompt(bridge: &Bridge, heard: &SubmittedPrompt) {
+    let is_meant = |agent: &TrackedAgent| agent.runtime_id == heard.runtime.as_str();
+    let found = bridge.tracked().agents.iter().find(|(_, agent)| is_meant(agent)).map(|(id, _)| id.clone());
     let Some(agent_id) = found else { return };
-    let turn = Turn { agent_id: &agent_id, actor: Actor::User, intent: Intent::Command, text: &heard.text };
-    let turn_id = bridge.note_turn(turn).await;
-    let mut followed = bridge.followed();
+    let turn =
+        BridgeTurn { agent_id: &agent_id, actor: TurnActor::User, intent: TurnIntent::Command, text: &heard.text };
+    let turn_id = bridge.record_turn(turn).await;
+    let mut followed = bridge.tracked();
     let Some(agent) = followed.agents.get_mut(&agent_id) else { return };
-    if matches!(agent.told, Some("IDLE" | "COMPLETE")) {
-        let told = agent.told.replace(COMMANDED);
+    if matches!(agent.published_state, Some("IDLE" | "COMPLETE")) {
+        let told = agent.published_state.replace(COMMANDED);
         let data = json!({"old_state": told, "new_state": COMMANDED, "turn_id": turn_id});
-        bridge.tell(Kind::StateChanged, &agent_id, data);
+        bridge.publish(BridgeEventKind::StateChanged, &agent_id, data);
     }
 }

@@ -4,17 +4,17 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Bridge, Kind};
-use crate::store::{Change, TurnRow};
+use super::{Bridge, BridgeEventKind};
+use crate::store::{StoreChange, TurnRow};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Actor {
+pub(crate) enum TurnActor {
     User,
     Agent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Intent {
+pub(crate) enum TurnIntent {
     Command,
     Answer,
     Completion,
@@ -22,14 +22,14 @@ pub(crate) enum Intent {
 
 /// What was said. Its text is kept without its secrets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct BridgeTurn<'a> {
     pub(crate) agent_id: &'a str,
-    pub(crate) actor: Actor,
-    pub(crate) intent: Intent,
+    pub(crate) actor: TurnActor,
+    pub(crate) intent: TurnIntent,
     pub(crate) text: &'a str,
 }
 
-impl Actor {
+impl TurnActor {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::User => "USER",
@@ -38,7 +38,7 @@ impl Actor {
     }
 }
 
-impl Intent {
+impl TurnIntent {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Command => "COMMAND",
@@ -50,32 +50,32 @@ impl Intent {
 
 impl Bridge {
     /// Stores a turn and tells of it. Gives back its id.
-    pub(crate) async fn note_turn(&self, turn: Turn<'_>) -> String {
+    pub(crate) async fn record_turn(&self, turn: BridgeTurn<'_>) -> String {
         let turn_id = Uuid::now_v7().simple().to_string();
         self.expect_turn(turn.agent_id, &turn_id);
-        self.keep_turn(&turn_id, turn).await;
+        self.store_turn(&turn_id, turn).await;
         turn_id
     }
 
     /// A turn is about to be taken. The next change of the agent's state belongs to it: an agent goes on sooner than it is
     /// known that it was answered.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
-        if let Some(agent) = self.followed().agents.get_mut(agent_id) {
+        if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());
         }
     }
 
     /// It was not taken after all.
-    pub(crate) fn forget_turn(&self, agent_id: &str, turn_id: &str) {
-        if let Some(agent) = self.followed().agents.get_mut(agent_id) {
+    pub(crate) fn cancel_turn(&self, agent_id: &str, turn_id: &str) {
+        if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id.take_if(|expected| expected == turn_id);
         }
     }
 
     /// Stores a turn that was expected, and tells of it.
-    pub(crate) async fn keep_turn(&self, turn_id: &str, turn: Turn<'_>) {
+    pub(crate) async fn store_turn(&self, turn_id: &str, turn: BridgeTurn<'_>) {
         let at: Timestamp = self.0.clock.now();
-        let text = self.0.actions.kept(turn.text).filter(|text| !text.is_empty());
+        let text = self.0.actions.audit_text(turn.text).filter(|text| !text.is_empty());
         let row = TurnRow {
             turn_id: turn_id.to_owned(),
             agent_id: turn.agent_id.to_owned(),
@@ -84,11 +84,11 @@ impl Bridge {
             text,
             at,
         };
-        if let Err(error) = self.0.store.commit(vec![Change::PutTurn(Box::new(row))]).await {
+        if let Err(error) = self.0.store.commit(vec![StoreChange::PutTurn(Box::new(row))]).await {
             // What was said was said; health tells that nothing can be stored.
             tracing::warn!(%error, "a turn could not be stored");
         }
         let data = json!({"turn_id": turn_id, "actor": turn.actor.as_str(), "intent": turn.intent.as_str()});
-        self.tell(Kind::TurnCreated, turn.agent_id, data);
+        self.publish(BridgeEventKind::TurnCreated, turn.agent_id, data);
     }
 }

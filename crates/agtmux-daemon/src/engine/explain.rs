@@ -2,21 +2,21 @@
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Candidate, Explanation};
-use agtmux_core::mind::{Aging, Standing};
-use agtmux_core::refs::{Ref, RefError};
+use agtmux_api::wire::{ExplainCandidate, Explanation};
+use agtmux_core::ledger::{ObservationStatus, RatedObservation};
+use agtmux_core::refs::{PaneRef, RefError};
 use agtmux_core::state::State;
 use jiff::Timestamp;
 
 use super::Engine;
 
 impl Engine {
-    pub(super) fn explain(&self, reference: &Ref, now: Timestamp) -> Result<Explanation, ApiError> {
-        let (pane, runtime) = reference.resolve(&self.fleet).map_err(|error| refusal(&error))?;
+    pub(super) fn explain(&self, reference: &PaneRef, now: Timestamp) -> Result<Explanation, ApiError> {
+        let (pane, runtime) = reference.resolve(&self.fleet).map_err(|error| ref_error(&error))?;
         let Some(record) = self.states.state(&runtime.id) else {
-            return Err(refusal(&RefError::NotFound(reference.to_string())));
+            return Err(ref_error(&RefError::NotFound(reference.to_string())));
         };
-        let standings = self.states.standings(&runtime.id, now);
+        let standings = self.states.rated_observations(&runtime.id, now);
         Ok(Explanation {
             schema_version: SCHEMA_VERSION,
             runtime_id: runtime.id.to_string(),
@@ -35,46 +35,48 @@ impl Engine {
     }
 }
 
-pub(crate) fn refusal(error: &RefError) -> ApiError {
+pub(crate) fn ref_error(error: &RefError) -> ApiError {
     let (code, hint) = match error {
         RefError::Invalid(_) => {
             (ErrorCode::RefInvalid, "write runtime:ID, %12, an agent's name, or pane:TARGET/SESSION/@W/%P")
         }
         RefError::NotFound(_) => (ErrorCode::RefNotFound, "agtmux list panes"),
-        RefError::Elsewhere { .. } => (ErrorCode::RefNotFound, "a bare %N is one of this machine; write one of these"),
+        RefError::OnOtherHost { .. } => {
+            (ErrorCode::RefNotFound, "a bare %N is one of this machine; write one of these")
+        }
         RefError::Ambiguous { .. } => (ErrorCode::RefAmbiguous, "write one of these instead"),
     };
     ApiError::new(code, error.to_string()).with_hint(hint)
 }
 
-fn candidate(standing: &Standing<'_>, now: Timestamp) -> Candidate {
-    let statement = standing.statement;
-    Candidate {
+fn candidate(standing: &RatedObservation<'_>, now: Timestamp) -> ExplainCandidate {
+    let statement = standing.observation;
+    ExplainCandidate {
         source: statement.source,
-        claim: standing.stand.claim(),
-        says: standing.stand,
+        claim: standing.assertion.claim(),
+        says: standing.assertion,
         conclusive: statement.conclusive,
-        fresh: standing.aging == Aging::Fresh,
-        why_not: why_not(standing.aging),
+        fresh: standing.status == ObservationStatus::Fresh,
+        why_not: why_not(standing.status),
         as_of: statement.as_of,
-        age_ms: i64::try_from(now.duration_since(standing.heard_at).as_millis()).unwrap_or(i64::MAX),
+        age_ms: i64::try_from(now.duration_since(standing.recorded_at).as_millis()).unwrap_or(i64::MAX),
         rule: statement.rule.name.clone(),
         rule_version: statement.rule.version,
         evidence: statement.excerpt.clone(),
     }
 }
 
-fn why_not(aging: Aging) -> Option<String> {
+fn why_not(aging: ObservationStatus) -> Option<String> {
     match aging {
-        Aging::Fresh => None,
-        Aging::Inconclusive => Some("a hint only: it cannot make a state".into()),
-        Aging::Expired => Some("not said again for too long".into()),
-        Aging::Contradicted(source) => Some(format!("{source} said otherwise later")),
-        Aging::Replaced => Some("its own source said otherwise later".into()),
+        ObservationStatus::Fresh => None,
+        ObservationStatus::Inconclusive => Some("a hint only: it cannot make a state".into()),
+        ObservationStatus::Expired => Some("not said again for too long".into()),
+        ObservationStatus::Contradicted(source) => Some(format!("{source} said otherwise later")),
+        ObservationStatus::Replaced => Some("its own source said otherwise later".into()),
     }
 }
 
-fn would_change(state: State, standings: &[Standing<'_>]) -> Vec<String> {
+fn would_change(state: State, standings: &[RatedObservation<'_>]) -> Vec<String> {
     let mut changes = Vec::new();
     if standings.is_empty() {
         changes.push("any statement about this agent: an event from its hooks, or from `agtmux emit`".into());
@@ -82,7 +84,7 @@ fn would_change(state: State, standings: &[Standing<'_>]) -> Vec<String> {
     if state == State::Completed {
         changes.push("time: a completed turn counts as idle after a while".into());
     }
-    if standings.iter().any(|s| s.aging == Aging::Fresh && s.statement.ttl.is_some()) {
+    if standings.iter().any(|s| s.status == ObservationStatus::Fresh && s.observation.ttl.is_some()) {
         changes.push("time: what is not said again goes stale".into());
     }
     if state != State::Unknown {

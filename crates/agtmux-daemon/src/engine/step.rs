@@ -4,97 +4,97 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Receipt, TaskNews};
-use agtmux_core::engine::{Input, Transition};
+use agtmux_api::wire::{EventReceipt, TaskWatchEvent};
 use agtmux_core::evidence::Source;
-use agtmux_core::fleet::{Delta, Fleet, PaneKey};
+use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey};
 use agtmux_core::ids::TargetName;
+use agtmux_core::resolver::{ResolverInput, StateTransition};
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::task::TaskEvent;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-use super::tasks::TasksTold;
+use super::tasks::TaskEventBatch;
 use crate::observe::server_name;
-use crate::store::{Change, Logged, StoreError};
+use crate::store::{LoggedInput, StoreChange, StoreError};
 
 /// What became of an event.
-type Taken = Result<Receipt, ApiError>;
+type IngestResult = Result<EventReceipt, ApiError>;
 
-pub(super) struct Step {
+pub(super) struct EngineStep {
     pub(super) now: Timestamp,
     /// The last number given out.
     pub(super) seq: u64,
-    pub(super) delta: Delta,
-    pub(super) changes: Vec<Change>,
+    pub(super) delta: FleetDelta,
+    pub(super) changes: Vec<StoreChange>,
     /// Runtimes whose state is different.
-    pub(super) restated: BTreeSet<RuntimeId>,
+    pub(super) changed_states: BTreeSet<RuntimeId>,
     /// Runtimes of which something else is known.
-    pub(super) known: BTreeSet<RuntimeId>,
+    pub(super) changed_evidence: BTreeSet<RuntimeId>,
     /// Keys of events that are on their way to the store: event id and content.
-    pub(super) keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
-    pub(super) receipts: Vec<(oneshot::Sender<Taken>, Taken)>,
-    pub(super) settled: Vec<oneshot::Sender<()>>,
+    pub(super) dedupe_keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
+    pub(super) receipts: Vec<(oneshot::Sender<IngestResult>, IngestResult)>,
+    pub(super) flush_replies: Vec<oneshot::Sender<()>>,
     /// What happened to tasks, told once it is stored.
-    pub(super) happened: Vec<Happened>,
+    pub(super) task_events: Vec<PendingTaskEvents>,
 }
 
 /// Events that have their numbers, and whoever waits for them to be stored.
-pub(super) struct Happened {
+pub(super) struct PendingTaskEvents {
     reply: oneshot::Sender<Option<Vec<TaskEvent>>>,
     server: String,
     events: Vec<TaskEvent>,
 }
 
-impl Step {
+impl EngineStep {
     pub(super) fn new(now: Timestamp, seq: u64) -> Self {
         Self {
             now,
             seq,
-            delta: Delta::default(),
+            delta: FleetDelta::default(),
             changes: Vec::new(),
-            restated: BTreeSet::new(),
-            known: BTreeSet::new(),
-            keys: BTreeMap::new(),
+            changed_states: BTreeSet::new(),
+            changed_evidence: BTreeSet::new(),
+            dedupe_keys: BTreeMap::new(),
             receipts: Vec::new(),
-            settled: Vec::new(),
-            happened: Vec::new(),
+            flush_replies: Vec::new(),
+            task_events: Vec::new(),
         }
     }
 
     /// Readers look at the fleet for what became of a pane, so it does not matter that it may be in two sets.
-    pub(super) fn merge(&mut self, from: Delta) {
+    pub(super) fn merge(&mut self, from: FleetDelta) {
         let into = &mut self.delta;
         into.changed.extend(from.changed);
         into.removed.extend(from.removed);
         into.servers.extend(from.servers);
         into.windows.extend(from.windows);
         into.sessions.extend(from.sessions);
-        into.lives.extend(from.lives);
+        into.runtime_changes.extend(from.runtime_changes);
         into.targets_changed |= from.targets_changed;
     }
 
     /// What time alone brings about is no news to others: their time passes as well.
-    pub(super) fn note_known(&mut self, input: &Input) {
+    pub(super) fn note_changed_evidence(&mut self, input: &ResolverInput) {
         match input {
-            Input::Began { runtime, .. }
-            | Input::Heard { runtime, .. }
-            | Input::Silent { runtime, .. }
-            | Input::Named { runtime, .. }
-            | Input::Recalled { runtime, .. }
-            | Input::Muted { runtime } => {
-                self.known.insert(runtime.clone());
+            ResolverInput::Started { runtime, .. }
+            | ResolverInput::Observed { runtime, .. }
+            | ResolverInput::Unrecognized { runtime, .. }
+            | ResolverInput::AgentIdentified { runtime, .. }
+            | ResolverInput::LedgerReplaced { runtime, .. }
+            | ResolverInput::LedgerCleared { runtime } => {
+                self.changed_evidence.insert(runtime.clone());
             }
-            Input::Ended { .. }
-            | Input::Suspended { .. }
-            | Input::Reachable { .. }
-            | Input::DemotionDue { .. }
-            | Input::Reconsider { .. } => {}
+            ResolverInput::Ended { .. }
+            | ResolverInput::Suspended { .. }
+            | ResolverInput::Reachable { .. }
+            | ResolverInput::DemotionDue { .. }
+            | ResolverInput::Reevaluate { .. } => {}
         }
     }
 
     /// A pane that shows another state.
-    pub(super) fn touch(&mut self, fleet: &Fleet, key: &PaneKey) {
+    pub(super) fn mark_pane_changed(&mut self, fleet: &Fleet, key: &PaneKey) {
         self.delta.changed.insert(key.clone());
         if let Some(pane) = fleet.pane(key) {
             self.delta.windows.insert((key.server.clone(), pane.window));
@@ -104,55 +104,67 @@ impl Step {
     }
 
     /// Gives events of tasks their numbers.
-    pub(super) fn note_tasks(&mut self, told: TasksTold, reply: oneshot::Sender<Option<Vec<TaskEvent>>>) {
-        let TasksTold { socket, mut events, changes } = told;
+    pub(super) fn add_task_events(&mut self, told: TaskEventBatch, reply: oneshot::Sender<Option<Vec<TaskEvent>>>) {
+        let TaskEventBatch { socket, mut events, changes } = told;
         self.changes.extend(changes);
         for event in &mut events {
             self.seq += 1;
             event.seq = self.seq;
             let event = Box::new(event.clone());
-            self.changes.push(Change::PutTaskEvent { socket: socket.clone(), event });
+            self.changes.push(StoreChange::PutTaskEvent { socket: socket.clone(), event });
         }
         let server = server_name(Path::new(&socket)).to_string();
-        self.happened.push(Happened { reply, server, events });
+        self.task_events.push(PendingTaskEvents { reply, server, events });
     }
 
     /// What happened to tasks, as everybody who watches is told of it.
-    pub(super) fn task_news(&self) -> Vec<TaskNews> {
-        let news = |happened: &Happened, event: &TaskEvent| TaskNews {
+    pub(super) fn published_task_events(&self) -> Vec<TaskWatchEvent> {
+        let news = |happened: &PendingTaskEvents, event: &TaskEvent| TaskWatchEvent {
             target: TargetName::LOCAL.into(),
             server: happened.server.clone(),
             event: event.clone(),
         };
-        self.happened.iter().flat_map(|it| it.events.iter().map(move |event| news(it, event))).collect()
+        self.task_events.iter().flat_map(|it| it.events.iter().map(move |event| news(it, event))).collect()
     }
 
     /// The body of an event that came in this step.
     pub(super) fn payload_of(&self, event_id: &str) -> Option<&str> {
         self.changes.iter().find_map(|change| match change {
-            Change::PutEvent(event) if event.order.event_id == event_id => event.payload.as_deref(),
+            StoreChange::PutEvent(event) if event.order.event_id == event_id => event.payload.as_deref(),
             _ => None,
         })
     }
 
     /// Transitions and the events of the stream share one count.
-    pub(super) fn log(&mut self, n: u64, event_id: Option<String>, input: Input, transitions: Vec<Transition>) {
+    pub(super) fn log_input(
+        &mut self,
+        n: u64,
+        event_id: Option<String>,
+        input: ResolverInput,
+        transitions: Vec<StateTransition>,
+    ) {
         let transitions = transitions.into_iter().map(|transition| {
             self.seq += 1;
             (self.seq, transition)
         });
         let transitions = transitions.collect();
-        self.changes.push(Change::Log(Box::new(Logged { n, at: self.now, event_id, input, transitions })));
+        self.changes.push(StoreChange::LogInput(Box::new(LoggedInput {
+            n,
+            at: self.now,
+            event_id,
+            input,
+            transitions,
+        })));
     }
 
     /// How many more numbers publishing may take: each pane makes a few events at most.
-    pub(super) fn room(&self) -> u64 {
+    pub(super) fn max_new_seqs(&self) -> u64 {
         let delta = &self.delta;
         (delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len()) as u64 * 8
     }
 
     /// Nobody is told that an event was taken before it is stored.
-    pub(super) fn answer(self, stored: Result<(), StoreError>) {
+    pub(super) fn send_replies(self, stored: Result<(), StoreError>) {
         for (reply, outcome) in self.receipts {
             let outcome = match (&stored, outcome) {
                 (Err(error), Ok(_)) => {
@@ -163,10 +175,10 @@ impl Step {
             };
             let _ = reply.send(outcome);
         }
-        for Happened { reply, events, .. } in self.happened {
+        for PendingTaskEvents { reply, events, .. } in self.task_events {
             let _ = reply.send(stored.is_ok().then_some(events));
         }
-        for done in self.settled {
+        for done in self.flush_replies {
             let _ = done.send(());
         }
     }

@@ -1,25 +1,25 @@
 //! Tasks: what lives in their panes, and what happened to them.
 
-use agtmux_core::evidence::{DialogKind, Rule, Source, Stand, Statement};
-use agtmux_core::fleet::{Delta, Observation, PaneKey, TaskStand};
+use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef, Source};
+use agtmux_core::fleet::{FleetDelta, PaneKey, PaneTaskStatus, TopologyUpdate};
 use agtmux_core::runtime::RuntimeId;
 use agtmux_core::task::TaskEvent;
 
-use super::adapters::made_here;
-use super::{Engine, Step};
-use crate::store::Change;
+use super::adapters::local_order_key;
+use super::{Engine, EngineStep};
+use crate::store::StoreChange;
 
 /// What happened to the tasks of one server, and what has to be stored with it.
 #[derive(Debug)]
-pub(crate) struct TasksTold {
+pub(crate) struct TaskEventBatch {
     pub(crate) socket: String,
     pub(crate) events: Vec<TaskEvent>,
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<StoreChange>,
 }
 
 impl Engine {
-    pub(super) fn note_task_pane(&mut self, observation: &Observation) {
-        if let Observation::Task { server, pane, task, .. } = observation {
+    pub(super) fn track_task_pane(&mut self, observation: &TopologyUpdate) {
+        if let TopologyUpdate::Task { server, pane, task, .. } = observation {
             let key = PaneKey { server: server.clone(), pane: *pane };
             match task {
                 Some(_) => self.task_panes.insert(key),
@@ -30,28 +30,28 @@ impl Engine {
 
     /// What is known of tasks becomes the states of those who live in their panes, and whoever watches over tasks hears of panes
     /// that have gone or died.
-    pub(super) fn tell_tasks(&mut self, delta: &Delta, step: &mut Step) {
+    pub(super) fn apply_task_changes(&mut self, delta: &FleetDelta, step: &mut EngineStep) {
         if self.task_panes.is_empty() {
             return;
         }
         for key in delta.removed.iter().filter(|key| self.task_panes.contains(key)) {
-            let _ = self.stirred.send(key.clone());
+            let _ = self.task_pane_changed.send(key.clone());
         }
-        self.stir_for_strangers(delta);
+        self.notify_of_foreign_panes(delta);
         self.task_panes.retain(|key| !delta.removed.contains(key));
         let changed: Vec<&PaneKey> = delta.changed.iter().filter(|key| self.task_panes.contains(key)).collect();
         for key in changed {
             if self.fleet.pane(key).is_some_and(|pane| pane.dead.is_some()) {
-                let _ = self.stirred.send(key.clone());
+                let _ = self.task_pane_changed.send(key.clone());
             }
             let Some((runtime, task)) = self.fleet.task(key) else { continue };
-            let (runtime, stand) = (runtime.clone(), task.stand.clone());
-            self.hear_task(&runtime, &stand, step);
+            let (runtime, stand) = (runtime.clone(), task.status.clone());
+            self.observe_task(&runtime, &stand, step);
         }
     }
 
     /// Windows that somebody else makes among those of tasks count as well: where one comes, changes or goes, a task beside it is named.
-    fn stir_for_strangers(&self, delta: &Delta) {
+    fn notify_of_foreign_panes(&self, delta: &FleetDelta) {
         let is_strange = |key: &PaneKey| !self.task_panes.contains(key);
         if !delta.changed.iter().chain(&delta.removed).any(is_strange) {
             return;
@@ -62,34 +62,40 @@ impl Engine {
             sessions.any(|session| delta.sessions.contains(&(key.server.clone(), session)))
         };
         for key in self.task_panes.iter().filter(beside) {
-            let _ = self.stirred.send(key.clone());
+            let _ = self.task_pane_changed.send(key.clone());
         }
     }
 
-    fn hear_task(&mut self, runtime: &RuntimeId, stand: &TaskStand, step: &mut Step) {
-        let said: &[(Stand, &str)] = match stand {
-            TaskStand::Running => &[(Stand::Running, "it runs"), (Stand::AsksNothing, "")],
-            TaskStand::Asks(prompt) => &[(Stand::Running, "it runs"), (Stand::Asks(DialogKind::Input), prompt)],
-            TaskStand::Ended { well: true } => &[(Stand::Completed, "it has ended well"), (Stand::AsksNothing, "")],
-            TaskStand::Ended { well: false } => &[(Stand::Failed, "it has failed"), (Stand::AsksNothing, "")],
+    fn observe_task(&mut self, runtime: &RuntimeId, stand: &PaneTaskStatus, step: &mut EngineStep) {
+        let said: &[(Assertion, &str)] = match stand {
+            PaneTaskStatus::Running => &[(Assertion::Running, "it runs"), (Assertion::NoDialog, "")],
+            PaneTaskStatus::WaitingInput(prompt) => {
+                &[(Assertion::Running, "it runs"), (Assertion::DialogOpen(DialogKind::Input), prompt)]
+            }
+            PaneTaskStatus::Ended { success: true } => {
+                &[(Assertion::Completed, "it has ended well"), (Assertion::NoDialog, "")]
+            }
+            PaneTaskStatus::Ended { success: false } => {
+                &[(Assertion::Failed, "it has failed"), (Assertion::NoDialog, "")]
+            }
         };
         for (stand, excerpt) in said {
-            let statement = Statement {
+            let statement = Observation {
                 source: Source::Wrapper,
-                stand: *stand,
+                assertion: *stand,
                 conclusive: true,
                 as_of: step.now,
                 settled: true,
                 ttl: None,
-                order: made_here(step.now, step.now),
-                rule: Rule { name: "task".into(), version: 1 },
+                order: local_order_key(step.now, step.now),
+                rule: RuleRef { name: "task".into(), version: 1 },
                 excerpt: agtmux_core::redact::text(excerpt).into_owned(),
                 tentative: false,
-                yields: false,
-                anew: false,
+                inferred_from_absence: false,
+                no_turn_visible: false,
                 dialog: None,
             };
-            self.hear_if_news(runtime, statement, step);
+            self.observe_if_new(runtime, statement, step);
         }
     }
 }

@@ -1,34 +1,34 @@
 //! The engine with a real store and no tmux: observations and events in, lists and receipts out.
 
 mod adapters;
-mod bounded;
-mod collected;
-mod ended;
-mod faults;
+mod collect;
+mod ended_runtimes;
 mod purge;
+mod remote_limits;
 mod unbound;
+mod write_failures;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agtmux_api::config::Config;
-use agtmux_api::wire::{Item, ReceiptStatus, Scope};
-use agtmux_core::binding::Whereabouts;
+use agtmux_api::wire::{EventReceiptStatus, ListScope, WatchItem};
+use agtmux_core::binding::EventOrigin;
 use agtmux_core::evidence::Source;
-use agtmux_core::fleet::{AgentSighting, OutageCode, PaneRow, ProcessSighting};
+use agtmux_core::fleet::{DetectedAgent, OutageCode, PaneProcess, PaneRow};
 use agtmux_core::ids::*;
 use agtmux_core::state::State;
 use tempfile::TempDir;
 
 use super::*;
-use crate::replay::{Replayed, replay_database};
-use crate::view::View;
+use crate::replay::{ReplayOutcome, replay_database};
+use crate::view::FleetView;
 
 const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
 
-struct World {
+struct TestEngine {
     dir: TempDir,
-    shared: Arc<Shared>,
+    shared: Arc<EventLog>,
     handle: Option<EngineHandle>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -37,14 +37,14 @@ fn server(name: &str) -> ServerKey {
     ServerKey { target: TargetName::local(), server: ServerName::new(name) }
 }
 
-impl World {
+impl TestEngine {
     fn start(dir: TempDir) -> Self {
         Self::start_with(dir, Config::default().state)
     }
 
-    fn start_with(dir: TempDir, settings: config::State) -> Self {
+    fn start_with(dir: TempDir, settings: config::StateConfig) -> Self {
         let (store, remembered) = Store::open(&dir.path().join("state.db")).expect("opened");
-        let shared = Arc::new(Shared::new(View::of_fleet(&remembered.fleet), remembered.seq));
+        let shared = Arc::new(EventLog::new(FleetView::from_fleet(&remembered.fleet), remembered.seq));
         let (engine, handle) = Engine::new(
             Clock::start(),
             settings,
@@ -74,7 +74,7 @@ impl World {
 
     async fn restart(self) -> Self {
         let world = Self::start(self.stop().await);
-        world.handle().settle().await;
+        world.handle().flush().await;
         world
     }
 
@@ -107,19 +107,19 @@ impl World {
             dead: None,
             title: String::new(),
         };
-        let listed = Observation::Listed { server: server(name), generation, rows: vec![row] };
-        self.handle().observe(listed).await;
+        let listed = TopologyUpdate::Listed { server: server(name), generation, rows: vec![row] };
+        self.handle().apply_topology(listed).await;
         let agent =
-            agent.map(|process| AgentSighting { agent_type: AgentType::new("claude"), process, suspended: false });
-        let panes = vec![ProcessSighting { pane: PaneId(0), pane_pid, foreground: None, agent }];
-        self.handle().observe(Observation::Processes { server: server(name), generation, panes }).await;
-        self.handle().settle().await;
+            agent.map(|process| DetectedAgent { agent_type: AgentType::new("claude"), process, suspended: false });
+        let panes = vec![PaneProcess { pane: PaneId(0), pane_pid, foreground: None, agent }];
+        self.handle().apply_topology(TopologyUpdate::Processes { server: server(name), generation, panes }).await;
+        self.handle().flush().await;
     }
 
     fn agents(&self) -> Vec<(String, State)> {
         let inner = self.shared.read();
-        let panes = inner.view.items(Scope::Panes).filter_map(|item| match item {
-            Item::Pane(pane) => Some((pane.runtime_id.clone()?, pane.state?)),
+        let panes = inner.view.items(ListScope::Panes).filter_map(|item| match item {
+            WatchItem::Pane(pane) => Some((pane.runtime_id.clone()?, pane.state?)),
             _ => None,
         });
         panes.collect()
@@ -131,13 +131,13 @@ impl World {
         agents.into_iter().next().expect("one")
     }
 
-    async fn send(&self, event: Incoming) -> Result<Receipt, ApiError> {
-        self.handle().event(event).await
+    async fn send(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
+        self.handle().ingest_event(event).await
     }
 }
 
-fn whereabouts() -> Whereabouts {
-    Whereabouts {
+fn whereabouts() -> EventOrigin {
+    EventOrigin {
         target: TargetName::local(),
         server: None,
         pane: Some(PaneId(0)),
@@ -146,15 +146,15 @@ fn whereabouts() -> Whereabouts {
         start: None,
         starts: BTreeMap::new(),
         session: None,
-        above: Vec::new(),
+        outer_pids: Vec::new(),
         cwd: None,
     }
 }
 
-fn event(event_type: &str, key: &str) -> Incoming {
-    Incoming {
+fn event(event_type: &str, key: &str) -> IncomingEvent {
+    IncomingEvent {
         event_id: uuid::Uuid::now_v7().simple().to_string(),
-        from: From::Pane(whereabouts()),
+        address: EventAddress::Origin(whereabouts()),
         source: Source::Hook,
         event_type: event_type.into(),
         source_event_id: None,
@@ -163,7 +163,7 @@ fn event(event_type: &str, key: &str) -> Incoming {
         event_time: None,
         content_hash: event_type.into(),
         payload: None,
-        was_kept: false,
+        was_spooled: false,
     }
 }
 
@@ -184,21 +184,21 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 #[track_caller]
 fn assert_replays(database: &std::path::Path) {
     let replayed = replay_database(database).expect("replayed");
-    assert!(matches!(replayed, Replayed::Same { .. }), "{replayed:?}");
+    assert!(matches!(replayed, ReplayOutcome::Same { .. }), "{replayed:?}");
 }
 
 #[test]
 fn an_event_changes_the_state_once() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         let first = world.send(event("running", "k1")).await.expect("taken");
-        assert_eq!(first.status, ReceiptStatus::Bound);
+        assert_eq!(first.status, EventReceiptStatus::Bound);
         assert_eq!(world.only().1, State::Running);
         world.send(event("waiting_approval", "k2")).await.expect("taken");
         assert_eq!(world.only().1, State::WaitingApproval);
         let again = world.send(event("running", "k1")).await.expect("known");
-        assert_eq!((again.status, again.event_id), (ReceiptStatus::Duplicate, first.event_id));
+        assert_eq!((again.status, again.event_id), (EventReceiptStatus::Duplicate, first.event_id));
         assert_eq!(world.only().1, State::WaitingApproval);
         let conflict = world.send(event("idle", "k1")).await.expect_err("other content");
         assert_eq!(conflict.code, agtmux_api::error::ErrorCode::IdempotencyConflict);
@@ -208,12 +208,12 @@ fn an_event_changes_the_state_once() {
 #[test]
 fn an_event_waits_for_the_runtime_that_it_is_about() {
     run(async || {
-        let world = World::new();
-        let early = world.send(Incoming {
-            from: From::Pane(Whereabouts { pids: vec![50], ..whereabouts() }),
+        let world = TestEngine::new();
+        let early = world.send(IncomingEvent {
+            address: EventAddress::Origin(EventOrigin { pids: vec![50], ..whereabouts() }),
             ..event("running", "k")
         });
-        assert_eq!(early.await.expect("taken").status, ReceiptStatus::PendingBind);
+        assert_eq!(early.await.expect("taken").status, EventReceiptStatus::PendingBind);
         world.pane("default", 10, Some(51)).await;
         assert_eq!(world.only().1, State::Unknown, "it is about another process");
         world.pane("default", 10, Some(50)).await;
@@ -224,13 +224,16 @@ fn an_event_waits_for_the_runtime_that_it_is_about() {
 #[test]
 fn the_same_pane_on_two_servers_is_never_guessed() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("a", 10, Some(50)).await;
         world.pane("b", 20, Some(60)).await;
-        assert_eq!(world.send(event("running", "k")).await.expect("taken").status, ReceiptStatus::PendingBind);
+        assert_eq!(world.send(event("running", "k")).await.expect("taken").status, EventReceiptStatus::PendingBind);
         assert!(world.agents().iter().all(|(_, state)| *state == State::Unknown));
-        let to_b = Whereabouts { server: Some(ServerName::new("b")), ..whereabouts() };
-        world.send(Incoming { from: From::Pane(to_b), ..event("running", "k2") }).await.expect("taken");
+        let to_b = EventOrigin { server: Some(ServerName::new("b")), ..whereabouts() };
+        world
+            .send(IncomingEvent { address: EventAddress::Origin(to_b), ..event("running", "k2") })
+            .await
+            .expect("taken");
         let running: Vec<_> = world.agents().into_iter().filter(|(_, state)| *state == State::Running).collect();
         assert_eq!(running.len(), 1);
     });
@@ -239,7 +242,7 @@ fn the_same_pane_on_two_servers_is_never_guessed() {
 #[test]
 fn restarts_in_between_change_nothing_and_a_replay_finds_no_difference() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         for n in 0..20 {
             let state = ["running", "waiting_input", "completed", "error"][n % 4];
@@ -251,28 +254,28 @@ fn restarts_in_between_change_nothing_and_a_replay_finds_no_difference() {
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only(), before);
         let again = world.send(event("running", "k0")).await.expect("known");
-        assert_eq!(again.status, ReceiptStatus::Duplicate, "also over a restart");
+        assert_eq!(again.status, EventReceiptStatus::Duplicate, "also over a restart");
         world.send(event("running", "k99")).await.expect("taken");
         let dir = world.stop().await;
         let replayed = replay_database(&dir.path().join("state.db")).expect("replayed");
-        assert!(matches!(replayed, Replayed::Same { inputs, .. } if inputs > 20), "{replayed:?}");
+        assert!(matches!(replayed, ReplayOutcome::Same { inputs, .. } if inputs > 20), "{replayed:?}");
     });
 }
 
 #[test]
 fn an_outage_is_unknown_and_gives_the_state_back() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         world.send(event("running", "k")).await.expect("taken");
-        let outage = Observation::ServerOutage {
+        let outage = TopologyUpdate::ServerOutage {
             server: server("default"),
             generation: GENERATION,
             code: OutageCode::ServerNotResponding,
             message: "stopped".into(),
         };
-        world.handle().observe(outage).await;
-        world.handle().settle().await;
+        world.handle().apply_topology(outage).await;
+        world.handle().flush().await;
         assert_eq!(world.only().1, State::Unknown);
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only().1, State::Running);
@@ -282,7 +285,7 @@ fn an_outage_is_unknown_and_gives_the_state_back() {
 #[test]
 fn an_explanation_names_every_statement() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         world.send(event("running", "k")).await.expect("taken");
         let why = world.handle().explain("%0".parse().expect("a reference")).await.expect("known");

@@ -7,164 +7,174 @@ use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, ServerKey};
 use agtmux_tmux::{Capture, TmuxServer};
 
-use super::Senses;
-use super::files::{AgentFiles, Status};
-use super::logs::{AgentLogs, Written};
-use super::screens::Screens;
-use super::seen::{Eyes, Seen};
-use super::switchboard::{Notice, Notices};
-use super::taps::Taps;
-use super::watched::WatchedPanes;
-use crate::engine::{Filed, FiledEntry};
+use super::ObserverContext;
+use super::logs::{AgentLogs, LogUpdate};
+use super::screen_judge::{ScreenEvidence, ScreenJudge};
+use super::screen_schedule::ScreenSchedule;
+use super::signal_router::{HintSender, ObserverHint};
+use super::status_files::{AgentStatusFiles, StatusFileChange};
+use super::taps::OutputTaps;
+use super::watched_panes::WatchedPanes;
+use crate::engine::{FileEntry, FileEvidence};
 
-pub(super) struct Agents {
-    screens: Screens,
-    eyes: Eyes,
-    files: AgentFiles,
+pub(super) struct ServerAgents {
+    screens: ScreenSchedule,
+    judge: ScreenJudge,
+    files: AgentStatusFiles,
     logs: AgentLogs,
-    taps: Taps,
+    taps: OutputTaps,
     /// Panes whose agents' files may have changed.
-    filed: BTreeSet<u32>,
+    changed_files: BTreeSet<u32>,
     /// Those that have nobody to talk to, and those of them that the engine knows of.
     headless: BTreeSet<(u32, ProcessRef)>,
-    told: BTreeSet<(u32, ProcessRef)>,
+    reported_headless: BTreeSet<(u32, ProcessRef)>,
 }
 
-impl Agents {
+impl ServerAgents {
     pub(super) fn new(osc_tap: bool) -> Self {
         Self {
-            screens: Screens::default(),
-            eyes: Eyes::default(),
-            files: AgentFiles::default(),
+            screens: ScreenSchedule::default(),
+            judge: ScreenJudge::default(),
+            files: AgentStatusFiles::default(),
             logs: AgentLogs::default(),
-            taps: Taps::new(osc_tap),
-            filed: BTreeSet::new(),
+            taps: OutputTaps::new(osc_tap),
+            changed_files: BTreeSet::new(),
             headless: BTreeSet::new(),
-            told: BTreeSet::new(),
+            reported_headless: BTreeSet::new(),
         }
     }
 
-    pub(super) fn follow(&mut self, panes: &WatchedPanes, senses: &Senses, now: Instant) {
+    pub(super) fn follow(&mut self, panes: &WatchedPanes, senses: &ObserverContext, now: Instant) {
         self.screens.follow(panes.agents(), now);
-        self.eyes.forget_all_but(|pane| self.screens.holds(pane));
+        self.judge.retain(|pane| self.screens.contains(pane));
         self.headless = panes.headless().collect();
-        self.told.retain(|one| self.headless.contains(one));
-        let (registry, table) = (senses.roster.now(), senses.processes.as_ref());
-        self.filed.extend(self.files.follow(panes.agents(), &registry, table));
-        self.filed.extend(self.logs.follow(panes.agents(), &registry, table));
+        self.reported_headless.retain(|one| self.headless.contains(one));
+        let (registry, table) = (senses.registry.get(), senses.processes.as_ref());
+        self.changed_files.extend(self.files.follow(panes.agents(), &registry, table));
+        self.changed_files.extend(self.logs.follow(panes.agents(), &registry, table));
         self.taps.follow(panes.agents(), &registry, now);
     }
 
-    pub(super) fn wrote(&mut self, pane: u32, now: Instant) {
-        self.screens.wrote(pane, now);
+    pub(super) fn pane_wrote(&mut self, pane: u32, now: Instant) {
+        self.screens.pane_wrote(pane, now);
     }
 
-    pub(super) fn said(&mut self, pane: u32, now: Instant) {
-        self.screens.said(pane, now);
+    pub(super) fn agent_spoke(&mut self, pane: u32, now: Instant) {
+        self.screens.agent_spoke(pane, now);
     }
 
-    pub(super) fn filed(&mut self, pane: u32) {
-        self.filed.insert(pane);
+    pub(super) fn file_changed(&mut self, pane: u32) {
+        self.changed_files.insert(pane);
     }
 
     /// What was made of screens and files so far was made by other rules.
-    pub(super) fn relearn(&mut self, panes: &WatchedPanes, senses: &Senses, now: Instant) {
-        (self.eyes, self.files, self.logs) = (Eyes::default(), AgentFiles::default(), AgentLogs::default());
-        self.told.clear();
+    pub(super) fn apply_new_manifests(&mut self, panes: &WatchedPanes, senses: &ObserverContext, now: Instant) {
+        (self.judge, self.files, self.logs) =
+            (ScreenJudge::default(), AgentStatusFiles::default(), AgentLogs::default());
+        self.reported_headless.clear();
         self.follow(panes, senses, now);
-        self.screens.look_at_all(now);
+        self.screens.request_all(now);
     }
 
     /// Nobody knows who wrote.
-    pub(super) fn look_at_all(&mut self, now: Instant) {
-        self.screens.look_at_all(now);
+    pub(super) fn capture_all_soon(&mut self, now: Instant) {
+        self.screens.request_all(now);
     }
 
     pub(super) fn wake_at(&self) -> Option<Instant> {
         self.screens.wake_at().into_iter().chain(self.taps.wake_at()).min()
     }
 
-    pub(super) async fn tap(&mut self, tmux: &TmuxServer, now: Instant) {
+    pub(super) async fn open_taps(&mut self, tmux: &TmuxServer, now: Instant) {
         self.taps.open(tmux, now).await;
     }
 
     /// An agent that was started for one turn is in it until it ends.
-    pub(super) async fn tell_headless(&mut self, senses: &Senses, server: &ServerKey, generation: Generation) {
-        for (pane, process) in self.headless.difference(&self.told.clone()) {
+    pub(super) async fn report_headless(
+        &mut self,
+        senses: &ObserverContext,
+        server: &ServerKey,
+        generation: Generation,
+    ) {
+        for (pane, process) in self.headless.difference(&self.reported_headless.clone()) {
             let began = senses.clock.now();
-            let seen = Seen::headless((server.clone(), generation), PaneId(*pane), *process, began);
-            senses.engine.seen(seen).await;
-            self.told.insert((*pane, *process));
+            let seen = ScreenEvidence::headless((server.clone(), generation), PaneId(*pane), *process, began);
+            senses.engine.apply_screen(seen).await;
+            self.reported_headless.insert((*pane, *process));
         }
     }
 
     /// What agents write about themselves.
-    pub(super) async fn read_files(&mut self, senses: &Senses, home: (&ServerKey, Option<Generation>), to: &Notices) {
+    pub(super) async fn read_files(
+        &mut self,
+        senses: &ObserverContext,
+        home: (&ServerKey, Option<Generation>),
+        to: &HintSender,
+    ) {
         let (server, Some(generation)) = home else { return };
-        for pane in std::mem::take(&mut self.filed) {
+        for pane in std::mem::take(&mut self.changed_files) {
             self.read_log(senses, server, pane, to).await;
             let at = senses.clock.now();
-            match self.files.read(pane, &senses.switchboard, to) {
+            match self.files.read(pane, &senses.router, to) {
                 None => continue,
-                Some(Status::Says { process, event_type, payload }) => {
+                Some(StatusFileChange::Updated { process, event_type, payload }) => {
                     let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-                    let entries = vec![FiledEntry { event_type, payload, at }];
-                    senses.engine.filed(Filed { pane, process, entries, logged: false }).await;
+                    let entries = vec![FileEntry { event_type, payload, at }];
+                    senses.engine.apply_file(FileEvidence { pane, process, entries, from_log: false }).await;
                 }
-                Some(Status::Gone(process)) => {
+                Some(StatusFileChange::Gone(process)) => {
                     let home = (server.clone(), generation);
-                    senses.engine.seen(Seen::file_is_gone(home, PaneId(pane), process, at)).await;
+                    senses.engine.apply_screen(ScreenEvidence::status_file_gone(home, PaneId(pane), process, at)).await;
                 }
             }
-            self.screens.said(pane, Instant::now());
+            self.screens.agent_spoke(pane, Instant::now());
         }
     }
 
-    async fn read_log(&mut self, senses: &Senses, server: &ServerKey, pane: u32, to: &Notices) {
-        let (registry, table) = (senses.roster.now(), senses.processes.as_ref());
-        let Some(Written { process, entries, more }) =
-            self.logs.read(pane, &registry, table, (&senses.switchboard, to))
+    async fn read_log(&mut self, senses: &ObserverContext, server: &ServerKey, pane: u32, to: &HintSender) {
+        let (registry, table) = (senses.registry.get(), senses.processes.as_ref());
+        let Some(LogUpdate { process, entries, more }) = self.logs.read(pane, &registry, table, (&senses.router, to))
         else {
             return;
         };
         if more {
             // Nobody is kept waiting for the rest of a long one.
-            let _ = to.send(Notice::AgentFile(pane));
+            let _ = to.send(ObserverHint::AgentFileChanged(pane));
         }
         if !entries.is_empty() {
-            self.screens.said(pane, Instant::now());
+            self.screens.agent_spoke(pane, Instant::now());
             let pane = PaneKey { server: server.clone(), pane: PaneId(pane) };
-            senses.engine.filed(Filed { pane, process, entries, logged: true }).await;
+            senses.engine.apply_file(FileEvidence { pane, process, entries, from_log: true }).await;
         }
     }
 
     /// What agents show, all that are due in one question. Says whether the server was asked.
-    pub(super) async fn look(
+    pub(super) async fn capture_due(
         &mut self,
-        senses: &Senses,
+        senses: &ObserverContext,
         tmux: &TmuxServer,
         server: &ServerKey,
         generation: Generation,
         now: Instant,
     ) -> bool {
-        let looks = self.screens.take(now);
+        let looks = self.screens.take_due(now);
         if looks.is_empty() {
             return false;
         }
         let began = senses.clock.now();
         let panes: Vec<u32> = looks.iter().map(|look| look.pane).collect();
         let captures = capture_all(tmux, &panes).await;
-        let registry = senses.roster.now();
+        let registry = senses.registry.get();
         for look in looks {
             let capture = captures.iter().find(|c| c.pane == look.pane && c.server_pid == generation.pid);
             let Some(capture) = capture else {
-                self.screens.missed(look.pane, Instant::now());
+                self.screens.capture_failed(look.pane, Instant::now());
                 continue;
             };
-            let seen = self.eyes.judge(&registry, (server.clone(), generation), &look, capture, began);
-            senses.engine.seen(seen).await;
+            let seen = self.judge.judge(&registry, (server.clone(), generation), &look, capture, began);
+            senses.engine.apply_screen(seen).await;
             // A file that could not be watched, or was not there, may be there by now.
-            self.filed.insert(look.pane);
+            self.changed_files.insert(look.pane);
         }
         true
     }

@@ -3,12 +3,12 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use agtmux_core::fleet::{Death, PaneRow};
+use agtmux_core::fleet::{PaneExitStatus, PaneRow};
 use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, SessionId, TargetName, WindowId};
 use agtmux_core::text;
-use agtmux_tmux::{ServerFacts, SocketDir};
+use agtmux_tmux::{ServerInfo, SocketDir};
 
-pub(super) fn row(row: agtmux_tmux::PaneRow) -> PaneRow {
+pub(super) fn pane_row(row: agtmux_tmux::ListedPane) -> PaneRow {
     PaneRow {
         session: SessionId(row.session),
         session_name: text::from_bytes(&row.session_name),
@@ -19,22 +19,22 @@ pub(super) fn row(row: agtmux_tmux::PaneRow) -> PaneRow {
         pane_index: row.pane_index,
         pid: row.pid,
         tty: text::from_bytes(&row.tty),
-        dead: row.dead.map(|d| Death { status: d.status, signal: d.signal }),
+        dead: row.dead.map(|d| PaneExitStatus { status: d.status, signal: d.signal }),
         title: text::from_bytes(&row.title),
     }
 }
 
-pub(super) fn generation(server: &ServerFacts) -> Generation {
+pub(super) fn generation(server: &ServerInfo) -> Generation {
     Generation { pid: server.pid, start_time: server.start_time }
 }
 
 /// The name under which the server of this socket is known.
 pub(crate) fn server_name(socket: &Path) -> ServerName {
-    server_key(socket, &usual_dir()).server
+    server_key(socket, &default_socket_dir()).server
 }
 
 /// Where tmux puts its sockets for this user.
-pub(super) fn usual_dir() -> SocketDir {
+pub(super) fn default_socket_dir() -> SocketDir {
     SocketDir::below(std::env::var_os("TMUX_TMPDIR").as_deref())
 }
 
@@ -42,11 +42,11 @@ pub(super) fn usual_dir() -> SocketDir {
 pub(super) fn server_key(socket: &Path, usual: &SocketDir) -> ServerKey {
     let name = match socket.file_name() {
         Some(name) if socket.parent() == Some(usual.path()) => text::from_bytes(name.as_bytes()),
-        _ => path(socket),
+        _ => path_text(socket),
     };
     ServerKey { target: TargetName::local(), server: ServerName::new(name) }
 }
 
-pub(super) fn path(path: &Path) -> String {
+pub(super) fn path_text(path: &Path) -> String {
     text::from_bytes(path.as_os_str().as_bytes())
 }

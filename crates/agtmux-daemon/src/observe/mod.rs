@@ -1,23 +1,23 @@
 //! The way in: tmux servers found, watched and read back.
 
+mod agent_map;
+mod agentless;
 mod agents;
-mod bare;
 mod convert;
 mod discovery;
-mod files;
-mod hooking;
 mod logs;
-mod lookout;
 mod manifests;
-mod pace;
-mod processes;
-mod residents;
-mod screens;
-mod seen;
-mod server;
-mod switchboard;
+mod process_watch;
+mod recheck_hints;
+mod screen_judge;
+mod screen_schedule;
+mod server_hooks;
+mod server_observer;
+mod server_schedule;
+mod signal_router;
+mod status_files;
 mod taps;
-mod watched;
+mod watched_panes;
 
 use std::sync::Arc;
 
@@ -26,29 +26,29 @@ use agtmux_tmux::platform::ProcessTable;
 use std::path::PathBuf;
 
 use crate::clock::Clock;
+use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
-use crate::roster::Roster;
-use bare::BareHosts;
-use switchboard::Switchboard;
+use agentless::AgentlessHostMap;
+use signal_router::SignalRouter;
 
-pub(crate) use bare::{Processes, Reach, StrikeError, Untold, run_bare};
+pub(crate) use agentless::{HostProcesses, ProcessesUnavailable, ServerAccess, SignalError, watch_agentless_host};
 pub(crate) use convert::server_name;
 pub(crate) use discovery::Discovery;
-pub(crate) use lookout::Lookout;
-pub(crate) use manifests::Manifests;
-pub(crate) use processes::{facts as process_facts, resident};
-pub(crate) use seen::{Seen, Sight};
+pub(crate) use manifests::UserManifestWatch;
+pub(crate) use process_watch::{agent_in_tree, process_facts};
+pub(crate) use recheck_hints::RecheckHints;
+pub(crate) use screen_judge::{ScreenEvidence, SourceObservation};
 
 /// What every observer of the local target shares.
-struct Senses {
+struct ObserverContext {
     config: Config,
     hook_dir: PathBuf,
     engine: EngineHandle,
-    switchboard: Arc<Switchboard>,
+    router: Arc<SignalRouter>,
     processes: Arc<dyn ProcessTable>,
-    roster: Roster,
-    lookout: Arc<Lookout>,
+    registry: CurrentRegistry,
+    recheck_hints: Arc<RecheckHints>,
     clock: Clock,
     /// Hosts that have nothing but tmux and a shell.
-    bare: BareHosts,
+    agentless: AgentlessHostMap,
 }

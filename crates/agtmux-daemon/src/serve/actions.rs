@@ -2,9 +2,9 @@
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{
-    ActionKind, ActionOutcome, ActionRecord, Answered, AttachAction, AttachPlan, Audit, AuditQuery, Guards, KillAction,
-    KillReport, Output, OutputAction, PaneHealth, RespondAction, ResumeAction, ResumeReport, SendAction, SendReport,
-    Snapshot, SnapshotAction,
+    ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, AttachAction, AttachPlan, AuditLog,
+    AuditQuery, KillAction, KillReport, OutputAction, OutputReport, PaneHealth, RespondAction, RespondReport,
+    ResumeAction, ResumeReport, SendAction, SendReport, SnapshotAction,
 };
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
@@ -15,15 +15,15 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use utoipa::IntoParams;
 
-use super::Context;
-use super::query::{Asked, InPath, Refusal};
-use crate::actions::Asker;
+use super::ServeContext;
+use super::extract::{Asked, ErrorResponse, NameInPath};
+use crate::actions::RequestCaller;
 
 /// A text of a megabyte may need four in JSON.
-const LARGEST_BODY: usize = 5 << 20;
+const MAX_BODY_BYTES: usize = 5 << 20;
 
 /// A key that is not known may be a guard with a typing error: it must not be left out.
-const GUARDS: [&str; 12] = [
+const GUARD_KEYS: [&str; 12] = [
     "ref",
     "snapshot_id",
     "nonce",
@@ -38,12 +38,12 @@ const GUARDS: [&str; 12] = [
     "client",
 ];
 
-type Done<T> = Result<Json<ActionOutcome<T>>, Refusal>;
+type ActionResult<T> = Result<Json<ActionOutcome<T>>, ErrorResponse>;
 
 /// What cannot be read is refused, and written down as every other request is.
-async fn taken<T: DeserializeOwned>(
-    context: &Context,
-    asker: &Asker,
+async fn read_or_audit<T: DeserializeOwned>(
+    context: &ServeContext,
+    asker: &RequestCaller,
     kind: ActionKind,
     body: Body,
     keys: &[&str],
@@ -55,8 +55,9 @@ async fn taken<T: DeserializeOwned>(
         Err((Some(named), error)) => (named, error),
     };
     let text = |name: &str| named[name].as_str().map(str::to_owned);
-    let guards = Guards { r#ref: text("ref").unwrap_or_default(), client: text("client"), ..Guards::default() };
-    Err(context.actions.unreadable(kind, &guards, asker, error).await)
+    let guards =
+        ActionGuards { r#ref: text("ref").unwrap_or_default(), client: text("client"), ..ActionGuards::default() };
+    Err(context.actions.reject_unreadable(kind, &guards, asker, error).await)
 }
 
 /// Or why not, and what could be read of it; none if it did not arrive.
@@ -64,9 +65,9 @@ async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Opti
     let bad = |message: String| {
         ApiError::new(ErrorCode::BadRequest, message).with_hint("GET /v1/openapi.json describes every request")
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| match is_too_large(&error) {
+    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| match is_too_large(&error) {
         true => {
-            let message = format!("a request may have {} MiB at the most", LARGEST_BODY >> 20);
+            let message = format!("a request may have {} MiB at the most", MAX_BODY_BYTES >> 20);
             let hint = "a text may have 1 MiB; put it into a file and tell the agent to read that";
             (Some(Value::Null), ApiError::new(ErrorCode::TooLarge, message).with_hint(hint))
         }
@@ -88,7 +89,7 @@ async fn read<T: DeserializeOwned>(body: Body, keys: &[&str]) -> Result<T, (Opti
 }
 
 fn is_known(key: &str, keys: &[&str]) -> bool {
-    GUARDS.contains(&key) || keys.contains(&key)
+    GUARD_KEYS.contains(&key) || keys.contains(&key)
 }
 
 fn is_too_large(error: &axum::Error) -> bool {
@@ -96,9 +97,9 @@ fn is_too_large(error: &axum::Error) -> bool {
 }
 
 /// Goes on when the caller leaves: half a message is worse than one that nobody waits for.
-async fn whole<T: Send + 'static>(
+async fn run_detached<T: Send + 'static>(
     action: impl Future<Output = Result<T, ApiError>> + Send + 'static,
-) -> Result<Json<T>, Refusal> {
+) -> Result<Json<T>, ErrorResponse> {
     match tokio::spawn(action).await {
         Ok(outcome) => Ok(Json(outcome?)),
         Err(error) => {
@@ -110,9 +111,12 @@ async fn whole<T: Send + 'static>(
 
 /// Looks at a pane, to act on what was seen within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
 #[utoipa::path(post, path = "/v1/actions/snapshot", request_body = SnapshotAction, responses(
-    (status = 200, body = Snapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 200, body = ActionSnapshot), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
-pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) -> Result<Json<Snapshot>, Refusal> {
+pub(super) async fn take_snapshot(
+    State(context): State<ServeContext>,
+    body: Body,
+) -> Result<Json<ActionSnapshot>, ErrorResponse> {
     let action: SnapshotAction = read(body, &[]).await.map_err(|(_, error)| error)?;
     Ok(Json(context.actions.snapshot(&action.guards).await?))
 }
@@ -123,26 +127,26 @@ pub(super) async fn take_snapshot(State(context): State<Context>, body: Body) ->
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 413, body = ApiError),
     (status = 502, body = ApiError), (status = 503, body = ApiError), (status = 504, body = ApiError)))]
 pub(super) async fn send(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Done<SendReport> {
+) -> ActionResult<SendReport> {
     let action: SendAction =
-        taken(&context, &asker, ActionKind::Send, body, &["text", "keys", "no_enter", "profile"]).await?;
-    whole(async move { context.actions.send(action, asker).await }).await
+        read_or_audit(&context, &asker, ActionKind::Send, body, &["text", "keys", "no_enter", "profile"]).await?;
+    run_detached(async move { context.actions.send(action, asker).await }).await
 }
 
 /// Answers the dialog that is open.
 #[utoipa::path(post, path = "/v1/actions/respond", request_body = RespondAction, responses(
-    (status = 200, body = ActionOutcome<Answered>), (status = 400, body = ApiError), (status = 403, body = ApiError),
+    (status = 200, body = ActionOutcome<RespondReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn respond(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Done<Answered> {
-    let action: RespondAction = taken(&context, &asker, ActionKind::Respond, body, &["answer"]).await?;
-    whole(async move { context.actions.respond(action, asker).await }).await
+) -> ActionResult<RespondReport> {
+    let action: RespondAction = read_or_audit(&context, &asker, ActionKind::Respond, body, &["answer"]).await?;
+    run_detached(async move { context.actions.respond(action, asker).await }).await
 }
 
 /// Tells how to get to a pane.
@@ -150,26 +154,26 @@ pub(super) async fn respond(
     (status = 200, body = ActionOutcome<AttachPlan>), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn attach(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Done<AttachPlan> {
-    let action: AttachAction = taken(&context, &asker, ActionKind::Attach, body, &[]).await?;
-    whole(async move { context.actions.attach(action, asker).await }).await
+) -> ActionResult<AttachPlan> {
+    let action: AttachAction = read_or_audit(&context, &asker, ActionKind::Attach, body, &[]).await?;
+    run_detached(async move { context.actions.attach(action, asker).await }).await
 }
 
 /// Shows what a pane has shown.
 #[utoipa::path(post, path = "/v1/actions/view-output", request_body = OutputAction, responses(
-    (status = 200, body = ActionOutcome<Output>), (status = 400, body = ApiError), (status = 404, body = ApiError),
+    (status = 200, body = ActionOutcome<OutputReport>), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn view_output(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Done<Output> {
+) -> ActionResult<OutputReport> {
     let action: OutputAction =
-        taken(&context, &asker, ActionKind::ViewOutput, body, &["lines", "ansi", "again"]).await?;
-    whole(async move { context.actions.view_output(action, asker).await }).await
+        read_or_audit(&context, &asker, ActionKind::ViewOutput, body, &["lines", "ansi", "again"]).await?;
+    run_detached(async move { context.actions.view_output(action, asker).await }).await
 }
 
 /// Interrupts an agent, or ends it.
@@ -177,12 +181,12 @@ pub(super) async fn view_output(
     (status = 200, body = ActionOutcome<KillReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn kill(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Done<KillReport> {
-    let action: KillAction = taken(&context, &asker, ActionKind::Kill, body, &["signal"]).await?;
-    whole(async move { context.actions.kill(action, asker).await }).await
+) -> ActionResult<KillReport> {
+    let action: KillAction = read_or_audit(&context, &asker, ActionKind::Kill, body, &["signal"]).await?;
+    run_detached(async move { context.actions.kill(action, asker).await }).await
 }
 
 /// Starts an agent that has ended again, in its pane, with its session.
@@ -190,31 +194,31 @@ pub(super) async fn kill(
     (status = 200, body = ActionOutcome<ResumeReport>), (status = 400, body = ApiError), (status = 403, body = ApiError),
     (status = 404, body = ApiError), (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn resume(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Done<ResumeReport> {
-    let action: ResumeAction = taken(&context, &asker, ActionKind::Resume, body, &[]).await?;
-    whole(async move { context.actions.resume(action, asker).await }).await
+) -> ActionResult<ResumeReport> {
+    let action: ResumeAction = read_or_audit(&context, &asker, ActionKind::Resume, body, &[]).await?;
+    run_detached(async move { context.actions.resume(action, asker).await }).await
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Named {
+pub(super) struct PaneHealthQuery {
     /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
     r#ref: String,
 }
 
 /// Whether a pane is there and its agent runs.
-#[utoipa::path(get, path = "/v1/actions/health", params(Named), responses(
+#[utoipa::path(get, path = "/v1/actions/health", params(PaneHealthQuery), responses(
     (status = 200, body = PaneHealth), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 502, body = ApiError)))]
 pub(super) async fn get_pane_health(
-    State(context): State<Context>,
-    Asked(query): Asked<Named>,
-) -> Result<Json<PaneHealth>, Refusal> {
-    let guards = Guards { r#ref: query.r#ref.clone(), ..Guards::default() };
+    State(context): State<ServeContext>,
+    Asked(query): Asked<PaneHealthQuery>,
+) -> Result<Json<PaneHealth>, ErrorResponse> {
+    let guards = ActionGuards { r#ref: query.r#ref.clone(), ..ActionGuards::default() };
     Ok(Json(context.actions.check_health(&guards).await?))
 }
 
@@ -222,9 +226,9 @@ pub(super) async fn get_pane_health(
 #[utoipa::path(get, path = "/v1/actions/{id}", params(("id" = String, Path)), responses(
     (status = 200, body = ActionRecord), (status = 404, body = ApiError)))]
 pub(super) async fn get_action(
-    State(context): State<Context>,
-    InPath(id): InPath,
-) -> Result<Json<ActionRecord>, Refusal> {
+    State(context): State<ServeContext>,
+    NameInPath(id): NameInPath,
+) -> Result<Json<ActionRecord>, ErrorResponse> {
     match context.actions.action(id).await? {
         Some(record) => Ok(Json(record)),
         None => Err(ApiError::new(ErrorCode::NotFound, "no such action").with_hint("agtmux audit").into()),
@@ -233,10 +237,10 @@ pub(super) async fn get_action(
 
 /// Every action, refused ones too, the newest last.
 #[utoipa::path(get, path = "/v1/audit", params(AuditQuery), responses(
-    (status = 200, body = Audit), (status = 400, body = ApiError)))]
+    (status = 200, body = AuditLog), (status = 400, body = ApiError)))]
 pub(super) async fn get_audit(
-    State(context): State<Context>,
+    State(context): State<ServeContext>,
     Asked(query): Asked<AuditQuery>,
-) -> Result<Json<Audit>, Refusal> {
+) -> Result<Json<AuditLog>, ErrorResponse> {
     Ok(Json(context.actions.audit(&query).await?))
 }

@@ -1,30 +1,33 @@
 //! Which agents are understood, and how well.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{AdapterSwitch, Adapters};
+use agtmux_api::wire::{AdapterList, AdapterSwitch};
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 
-use super::Context;
-use super::query::Refusal;
+use super::ServeContext;
+use super::extract::ErrorResponse;
 
-const LARGEST_BODY: usize = 4096;
+const MAX_BODY_BYTES: usize = 4096;
 
 /// Every adapter with what it can do, how it fares and where its evidence comes from.
-#[utoipa::path(get, path = "/v1/adapters", responses((status = 200, body = Adapters)))]
-pub(super) async fn get_adapters(State(context): State<Context>) -> Result<Json<Adapters>, Refusal> {
+#[utoipa::path(get, path = "/v1/adapters", responses((status = 200, body = AdapterList)))]
+pub(super) async fn get_adapters(State(context): State<ServeContext>) -> Result<Json<AdapterList>, ErrorResponse> {
     Ok(Json(context.engine.adapters().await?))
 }
 
 /// Switches one on or off. The agents of one that is off are still listed; nothing is said about what they do.
 #[utoipa::path(post, path = "/v1/adapters", request_body = AdapterSwitch, responses(
-    (status = 200, body = Adapters), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-pub(super) async fn switch_adapter(State(context): State<Context>, body: Body) -> Result<Json<Adapters>, Refusal> {
+    (status = 200, body = AdapterList), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+pub(super) async fn switch_adapter(
+    State(context): State<ServeContext>,
+    body: Body,
+) -> Result<Json<AdapterList>, ErrorResponse> {
     let bad = |why: String| {
         ApiError::new(ErrorCode::BadRequest, why).with_hint(r#"send {"name": "claude", "enabled": false}"#)
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(error.to_string()))?;
+    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| bad(error.to_string()))?;
     let switch: AdapterSwitch = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     Ok(Json(context.engine.switch_adapter(switch).await?))
 }

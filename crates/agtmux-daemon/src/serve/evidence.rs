@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use agtmux_api::VERSION;
-use agtmux_api::collect::{BEAT, COLLECT_VERSION, FromHost, HostHello};
+use agtmux_api::collect::{COLLECT_VERSION, HEARTBEAT_INTERVAL, HostHello, HostLine};
 use agtmux_api::error::{ApiError, ErrorCode};
 use axum::Extension;
 use axum::body::Body;
@@ -14,26 +14,26 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::watch;
 
-use super::Context;
-use super::query::Refusal;
-use crate::actions::{Actions, Asker};
-use crate::engine::Collecting;
+use super::ServeContext;
+use super::extract::ErrorResponse;
+use crate::actions::{Actions, RequestCaller};
+use crate::engine::EvidenceSubscription;
 
 /// Lines of JSON: who we are, all there is, then what changes. Only by the socket: a browser has no use for it.
 pub(super) async fn get_evidence(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
-) -> Result<Response, Refusal> {
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
+) -> Result<Response, ErrorResponse> {
     if asker.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "evidence is given out by the socket only");
         return Err(error.with_hint("agtmux collect --stdio").into());
     }
-    let Some(collecting) = context.engine.collect().await else {
+    let Some(collecting) = context.engine.subscribe_evidence().await else {
         return Err(ApiError::new(ErrorCode::Internal, "the daemon is stopping").into());
     };
-    let hello = FromHost::Hello(hello(&context));
+    let hello = HostLine::Hello(hello(&context));
     let (actions, stopping) = (context.actions.clone(), context.stopping.clone());
-    let teller = Teller { first: Some(hello), collecting, actions, stopping };
+    let teller = EvidenceLines { first: Some(hello), collecting, actions, stopping };
     let lines = stream::unfold(teller, |mut teller| async move {
         let line = teller.next().await?;
         Some((Ok::<_, Infallible>(line), teller))
@@ -45,29 +45,29 @@ pub(super) async fn get_evidence(
     Ok(response)
 }
 
-fn hello(context: &Context) -> HostHello {
+fn hello(context: &ServeContext) -> HostHello {
     let mut tmux_versions: Vec<String> = context.discovery.servers().into_iter().map(|s| s.tmux_version).collect();
     tmux_versions.dedup();
     HostHello { collect: COLLECT_VERSION, version: VERSION.into(), now: context.actions.now(), tmux_versions }
 }
 
-struct Teller {
-    first: Option<FromHost>,
-    collecting: Collecting,
+struct EvidenceLines {
+    first: Option<HostLine>,
+    collecting: EvidenceSubscription,
     /// They have the clock by which requests are too late.
     actions: Actions,
     stopping: watch::Receiver<bool>,
 }
 
-impl Teller {
+impl EvidenceLines {
     /// The next line, or `None` when the daemon stops.
     async fn next(&mut self) -> Option<Bytes> {
         let line = match self.first.take() {
             Some(hello) => hello,
             None => tokio::select! {
-                batch = self.collecting.next() => FromHost::Batch(batch?),
+                batch = self.collecting.next() => HostLine::Batch(batch?),
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = tokio::time::sleep(BEAT) => FromHost::Beat { now: self.actions.now() },
+                () = tokio::time::sleep(HEARTBEAT_INTERVAL) => HostLine::Heartbeat { now: self.actions.now() },
             },
         };
         let mut bytes = serde_json::to_vec(&line).ok()?;

@@ -2,27 +2,27 @@
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Explanation, History, PastEvents, PastState};
-use agtmux_core::refs::{Ref, RefError};
+use agtmux_api::wire::{Explanation, RuntimeEvents, StateHistory, StateHistoryItem};
+use agtmux_core::refs::{PaneRef, RefError};
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::Context;
-use super::query::{Asked, Refusal};
-use crate::engine::refusal;
+use super::ServeContext;
+use super::extract::{Asked, ErrorResponse};
+use crate::engine::ref_error;
 use crate::store::events;
 use crate::store::log::{self, StoredTransition};
 
 /// Enough to see what led to a state.
-const MOST_EVENTS: u32 = 50;
+const MAX_EVENTS: u32 = 50;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Named {
+pub(super) struct HistoryQuery {
     /// `runtime:ID`, `%12`, an agent's name, or `pane:TARGET/SESSION/@W/%P`.
     r#ref: String,
     /// History only: what happened at or after this time.
@@ -31,27 +31,27 @@ pub(super) struct Named {
 }
 
 /// The state of one agent and every statement behind it.
-#[utoipa::path(get, path = "/v1/explain", params(Named), responses(
+#[utoipa::path(get, path = "/v1/explain", params(HistoryQuery), responses(
     (status = 200, body = Explanation), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn get_explain(
-    State(context): State<Context>,
-    Asked(query): Asked<Named>,
-) -> Result<Json<Explanation>, Refusal> {
+    State(context): State<ServeContext>,
+    Asked(query): Asked<HistoryQuery>,
+) -> Result<Json<Explanation>, ErrorResponse> {
     let reference = parse(&query.r#ref)?;
     Ok(Json(context.engine.explain(reference).await?))
 }
 
 /// The changes of state of one agent, with how long each lasted. An agent that has ended is named by `runtime:ID`.
-#[utoipa::path(get, path = "/v1/history", params(Named), responses(
-    (status = 200, body = History), (status = 400, body = ApiError), (status = 404, body = ApiError),
+#[utoipa::path(get, path = "/v1/history", params(HistoryQuery), responses(
+    (status = 200, body = StateHistory), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn get_history(
-    State(context): State<Context>,
-    Asked(query): Asked<Named>,
-) -> Result<Json<History>, Refusal> {
+    State(context): State<ServeContext>,
+    Asked(query): Asked<HistoryQuery>,
+) -> Result<Json<StateHistory>, ErrorResponse> {
     let runtime = match parse(&query.r#ref)? {
-        Ref::Runtime(id) => id.to_string(),
+        PaneRef::Runtime(id) => id.to_string(),
         reference => context.engine.explain(reference).await?.runtime_id,
     };
     let (path, id) = (context.store.path().to_owned(), runtime.clone());
@@ -61,38 +61,39 @@ pub(super) async fn get_history(
         return Err(error.with_hint("agtmux daemon logs").into());
     };
     if rows.is_empty() {
-        return Err(refusal(&RefError::NotFound(query.r#ref.clone())).into());
+        return Err(ref_error(&RefError::NotFound(query.r#ref.clone())).into());
     }
-    let items = past(&rows).into_iter().filter(|item| query.since.is_none_or(|since| item.at >= since)).collect();
-    Ok(Json(History { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
+    let items =
+        past_states(&rows).into_iter().filter(|item| query.since.is_none_or(|since| item.at >= since)).collect();
+    Ok(Json(StateHistory { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
 }
 
 /// The last events about one agent, as they came and without their secrets, the newest last.
-#[utoipa::path(get, path = "/v1/history/events", params(Named), responses(
-    (status = 200, body = PastEvents), (status = 400, body = ApiError), (status = 404, body = ApiError),
+#[utoipa::path(get, path = "/v1/history/events", params(HistoryQuery), responses(
+    (status = 200, body = RuntimeEvents), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError)))]
 pub(super) async fn get_past_events(
-    State(context): State<Context>,
-    Asked(query): Asked<Named>,
-) -> Result<Json<PastEvents>, Refusal> {
+    State(context): State<ServeContext>,
+    Asked(query): Asked<HistoryQuery>,
+) -> Result<Json<RuntimeEvents>, ErrorResponse> {
     let runtime = context.engine.explain(parse(&query.r#ref)?).await?.runtime_id;
     let (path, id) = (context.store.path().to_owned(), runtime.clone());
-    let read = tokio::task::spawn_blocking(move || events::last(&path, &id, MOST_EVENTS)).await;
+    let read = tokio::task::spawn_blocking(move || events::last_events(&path, &id, MAX_EVENTS)).await;
     let Ok(Ok(mut items)) = read else {
         let error = ApiError::new(ErrorCode::Internal, "the events cannot be read");
         return Err(error.with_hint("agtmux daemon logs").into());
     };
     items.retain(|item| query.since.is_none_or(|since| item.ingested_at >= since));
-    Ok(Json(PastEvents { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
+    Ok(Json(RuntimeEvents { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
 }
 
-fn parse(reference: &str) -> Result<Ref, Refusal> {
-    reference.parse().map_err(|error| refusal(&error).into())
+fn parse(reference: &str) -> Result<PaneRef, ErrorResponse> {
+    reference.parse().map_err(|error| ref_error(&error).into())
 }
 
-fn past(rows: &[StoredTransition]) -> Vec<PastState> {
+fn past_states(rows: &[StoredTransition]) -> Vec<StateHistoryItem> {
     let ends = rows.iter().skip(1).map(|next| Some(next.at)).chain([None]);
-    let item = |(row, end): (&StoredTransition, Option<Timestamp>)| PastState {
+    let item = |(row, end): (&StoredTransition, Option<Timestamp>)| StateHistoryItem {
         seq: row.seq,
         at: row.at,
         from: row.from,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{EventIn, Receipt};
-use agtmux_core::binding::Whereabouts;
+use agtmux_api::wire::{EventReceipt, EventSubmission};
+use agtmux_core::binding::EventOrigin;
 use agtmux_core::evidence::Source;
 use agtmux_core::ids::{AgentType, ServerName, TargetName};
 use agtmux_core::redact;
@@ -21,43 +21,43 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::query::Refusal;
-use super::{Context, nested};
-use crate::engine::{From, Incoming};
+use super::extract::ErrorResponse;
+use super::{ServeContext, event_ancestors};
+use crate::engine::{EventAddress, IncomingEvent};
 use crate::observe;
 
-const LARGEST_BODY: usize = 1 << 20;
-const LONGEST_WORD: usize = 512;
-const LONGEST_PATH: usize = 4096;
+const MAX_BODY_BYTES: usize = 1 << 20;
+const MAX_WORD_LEN: usize = 512;
+const MAX_PATH_LEN: usize = 4096;
 /// Nobody has more ancestors than this.
-const MOST_PIDS: usize = 64;
+const MAX_PIDS: usize = 64;
 
 /// A body of this size is read and freed of its secrets within a few milliseconds, whatever is in it. A larger one is
 /// read elsewhere: nobody else shall wait for it.
-const READ_AT_ONCE: usize = 16 << 10;
+const MAX_INLINE_BYTES: usize = 16 << 10;
 
 /// How many larger ones are read at a time. Each needs memory of its own for the search.
-static LARGE_ONES: Semaphore = Semaphore::const_new(2);
+static LARGE_EVENT_SLOTS: Semaphore = Semaphore::const_new(2);
 
 /// Takes an event in. The answer comes when it is stored.
-#[utoipa::path(post, path = "/v1/events", request_body = EventIn, responses(
-    (status = 202, body = Receipt), (status = 400, body = ApiError), (status = 404, body = ApiError),
+#[utoipa::path(post, path = "/v1/events", request_body = EventSubmission, responses(
+    (status = 202, body = EventReceipt), (status = 400, body = ApiError), (status = 404, body = ApiError),
     (status = 409, body = ApiError), (status = 413, body = ApiError), (status = 503, body = ApiError)))]
 pub(super) async fn post_event(
-    State(context): State<Context>,
+    State(context): State<ServeContext>,
     body: Body,
-) -> Result<(StatusCode, Json<Receipt>), Refusal> {
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| unread(&error))?;
-    let incoming = nested::located(read_event(bytes).await?, &context.discovery).await;
-    Ok((StatusCode::ACCEPTED, Json(context.engine.event(incoming).await?)))
+) -> Result<(StatusCode, Json<EventReceipt>), ErrorResponse> {
+    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| body_error(&error))?;
+    let incoming = event_ancestors::with_ancestors(read_event(bytes).await?, &context.discovery).await;
+    Ok((StatusCode::ACCEPTED, Json(context.engine.ingest_event(incoming).await?)))
 }
 
 /// Also for events that come by another way.
-pub(crate) async fn read_event(bytes: Bytes) -> Result<Incoming, ApiError> {
-    if bytes.len() <= READ_AT_ONCE { read(&bytes) } else { read_elsewhere(bytes).await }
+pub(crate) async fn read_event(bytes: Bytes) -> Result<IncomingEvent, ApiError> {
+    if bytes.len() <= MAX_INLINE_BYTES { read(&bytes) } else { read_on_blocking_thread(bytes).await }
 }
 
-fn unread(error: &axum::Error) -> ApiError {
+fn body_error(error: &axum::Error) -> ApiError {
     if std::error::Error::source(error).is_some_and(|source| source.is::<LengthLimitError>()) {
         let error = ApiError::new(ErrorCode::TooLarge, "an event may have 1 MiB at the most");
         return error.with_hint("leave out what is not needed, or send it in parts");
@@ -65,8 +65,8 @@ fn unread(error: &axum::Error) -> ApiError {
     bad(format!("the body did not arrive whole: {error}"))
 }
 
-async fn read_elsewhere(bytes: Bytes) -> Result<Incoming, ApiError> {
-    let _turn = LARGE_ONES.acquire().await;
+async fn read_on_blocking_thread(bytes: Bytes) -> Result<IncomingEvent, ApiError> {
+    let _turn = LARGE_EVENT_SLOTS.acquire().await;
     let read = tokio::task::spawn_blocking(move || read(&bytes)).await;
     read.unwrap_or_else(|error| {
         // What cannot be made harmless is not stored.
@@ -75,35 +75,36 @@ async fn read_elsewhere(bytes: Bytes) -> Result<Incoming, ApiError> {
     })
 }
 
-fn read(bytes: &[u8]) -> Result<Incoming, ApiError> {
-    let mut document: Value = serde_json::from_slice(bytes).map_err(|error| no_json(&error))?;
+fn read(bytes: &[u8]) -> Result<IncomingEvent, ApiError> {
+    let mut document: Value = serde_json::from_slice(bytes).map_err(|error| json_error(&error))?;
     if !document.is_object() {
         return Err(bad("the body is not a JSON object".into()));
     }
-    let event = EventIn::deserialize(&document).map_err(|e| bad(format!("the event cannot be read: {e}")))?;
-    let content_hash = hash(&event);
+    let event = EventSubmission::deserialize(&document).map_err(|e| bad(format!("the event cannot be read: {e}")))?;
+    let content_hash = content_hash(&event);
     redact::json(&mut document);
     let source = Source::parse(&event.source).map_err(|e| bad(format!("source: {e}")))?;
-    let key = word("dedupe_key or source_event_id", event.dedupe_key.as_ref().or(event.source_event_id.as_ref()))?;
+    let key =
+        required_text("dedupe_key or source_event_id", event.dedupe_key.as_ref().or(event.source_event_id.as_ref()))?;
     if event.source_seq.is_some_and(|seq| i64::try_from(seq).is_err()) {
         return Err(bad(format!("source_seq is larger than {}", i64::MAX)));
     }
-    Ok(Incoming {
+    Ok(IncomingEvent {
         event_id: Uuid::now_v7().simple().to_string(),
-        from: from(&event)?,
+        address: event_address(&event)?,
         source,
-        event_type: redact::text(word("event_type", Some(&event.event_type))?).into_owned(),
-        source_event_id: event.source_event_id.as_deref().map(harmless),
-        dedupe_key: harmless(key),
+        event_type: redact::text(required_text("event_type", Some(&event.event_type))?).into_owned(),
+        source_event_id: event.source_event_id.as_deref().map(redact_key),
+        dedupe_key: redact_key(key),
         source_seq: event.source_seq,
         event_time: event.event_time,
         content_hash,
         payload: Some(document.to_string()),
-        was_kept: false,
+        was_spooled: false,
     })
 }
 
-fn no_json(error: &serde_json::Error) -> ApiError {
+fn json_error(error: &serde_json::Error) -> ApiError {
     let why = error.to_string();
     if why.starts_with("recursion limit exceeded") {
         return bad("the body is nested more than 127 levels deep".into());
@@ -112,7 +113,7 @@ fn no_json(error: &serde_json::Error) -> ApiError {
 }
 
 /// A key by which events are told apart. One that holds a secret stays different from every other without it.
-fn harmless(key: &str) -> String {
+fn redact_key(key: &str) -> String {
     match redact::text(key) {
         Cow::Borrowed(key) => key.to_owned(),
         Cow::Owned(clean) => {
@@ -122,12 +123,12 @@ fn harmless(key: &str) -> String {
     }
 }
 
-fn from(event: &EventIn) -> Result<From, ApiError> {
+fn event_address(event: &EventSubmission) -> Result<EventAddress, ApiError> {
     if let Some(id) = &event.runtime_id {
-        return Ok(From::Runtime(RuntimeId::from_stored(word("runtime_id", Some(id))?.to_owned())));
+        return Ok(EventAddress::Runtime(RuntimeId::from_stored(required_text("runtime_id", Some(id))?.to_owned())));
     }
     let optional = |name, value: &Option<String>| match value {
-        Some(value) => word(name, Some(value)).map(|value| Some(redact::text(value).into_owned())),
+        Some(value) => required_text(name, Some(value)).map(|value| Some(redact::text(value).into_owned())),
         None => Ok(None),
     };
     let target = event.target.clone().unwrap_or_else(|| TargetName::LOCAL.into());
@@ -136,20 +137,20 @@ fn from(event: &EventIn) -> Result<From, ApiError> {
         return Err(error.with_hint(format!("use '{}', the machine itself", TargetName::LOCAL)));
     }
     let pane = event.pane.as_ref().map(|pane| pane.parse().map_err(|e| bad(format!("pane: {e}")))).transpose()?;
-    let whereabouts = Whereabouts {
+    let whereabouts = EventOrigin {
         target: TargetName::new(target),
         server: optional("server", &event.server)?.map(ServerName::new).or_else(|| server_of(event)),
         pane,
         agent_type: optional("agent_type", &event.agent_type)?.map(AgentType::new),
-        pids: event.pid.into_iter().chain(event.pids.iter().copied()).take(MOST_PIDS).collect(),
+        pids: event.pid.into_iter().chain(event.pids.iter().copied()).take(MAX_PIDS).collect(),
         start: event.pid_start,
-        starts: event.pids.iter().copied().zip(event.pid_starts.iter().copied()).take(MOST_PIDS).collect(),
-        session: said(event, &["session_id", "sessionId", "thread-id"]),
-        above: Vec::new(),
-        cwd: event.cwd.clone().filter(|cwd| cwd.len() <= LONGEST_PATH).or_else(|| said(event, &["cwd"])),
+        starts: event.pids.iter().copied().zip(event.pid_starts.iter().copied()).take(MAX_PIDS).collect(),
+        session: payload_text(event, &["session_id", "sessionId", "thread-id"]),
+        outer_pids: Vec::new(),
+        cwd: event.cwd.clone().filter(|cwd| cwd.len() <= MAX_PATH_LEN).or_else(|| payload_text(event, &["cwd"])),
     };
-    match leads_somewhere(&whereabouts) {
-        true => Ok(From::Pane(whereabouts)),
+    match can_be_bound(&whereabouts) {
+        true => Ok(EventAddress::Origin(whereabouts)),
         false => {
             Err(bad("neither runtime_id, pane, pid nor a session with its agent_type says whose event it is".into()))
         }
@@ -157,34 +158,34 @@ fn from(event: &EventIn) -> Result<From, ApiError> {
 }
 
 /// A session belongs to one kind of agent, and is looked for among its like.
-fn leads_somewhere(from: &Whereabouts) -> bool {
+fn can_be_bound(from: &EventOrigin) -> bool {
     from.pane.is_some() || !from.pids.is_empty() || (from.session.is_some() && from.agent_type.is_some())
 }
 
 /// The server behind the socket that the sender knows.
-fn server_of(event: &EventIn) -> Option<ServerName> {
-    let socket = event.socket.as_deref().filter(|socket| socket.starts_with('/') && socket.len() <= LONGEST_PATH)?;
+fn server_of(event: &EventSubmission) -> Option<ServerName> {
+    let socket = event.socket.as_deref().filter(|socket| socket.starts_with('/') && socket.len() <= MAX_PATH_LEN)?;
     Some(observe::server_name(Path::new(socket)))
 }
 
 /// What agents put into nearly every event.
-fn said(event: &EventIn, names: &[&str]) -> Option<String> {
+fn payload_text(event: &EventSubmission, names: &[&str]) -> Option<String> {
     let payload = event.payload.as_ref()?;
     let found = names.iter().find_map(|name| payload.get(name)?.as_str())?;
-    (found.len() <= LONGEST_PATH).then(|| redact::text(found).into_owned())
+    (found.len() <= MAX_PATH_LEN).then(|| redact::text(found).into_owned())
 }
 
-fn word<'e>(name: &str, value: Option<&'e String>) -> Result<&'e str, ApiError> {
+fn required_text<'e>(name: &str, value: Option<&'e String>) -> Result<&'e str, ApiError> {
     match value {
         Some(value) if value.is_empty() => Err(bad(format!("{name} is empty"))),
-        Some(value) if value.len() > LONGEST_WORD => Err(bad(format!("{name} has more than {LONGEST_WORD} bytes"))),
+        Some(value) if value.len() > MAX_WORD_LEN => Err(bad(format!("{name} has more than {MAX_WORD_LEN} bytes"))),
         Some(value) => Ok(value),
         None => Err(bad(format!("{name} is missing"))),
     }
 }
 
 /// What makes two events with one key the same: not when they were sent, but what they say.
-fn hash(event: &EventIn) -> String {
+fn content_hash(event: &EventSubmission) -> String {
     let said = serde_json::json!([event.event_type, event.source_seq, event.payload]);
     Uuid::new_v5(&Uuid::NAMESPACE_OID, said.to_string().as_bytes()).simple().to_string()
 }
@@ -297,7 +298,7 @@ mod tests {
         "payload",
     ];
 
-    fn check(outcome: Result<Incoming, ApiError>) -> Result<(), TestCaseError> {
+    fn check(outcome: Result<IncomingEvent, ApiError>) -> Result<(), TestCaseError> {
         match outcome {
             Ok(incoming) => prop_assert!(!incoming.dedupe_key.is_empty() && !incoming.event_type.is_empty()),
             Err(error) => {

@@ -13,15 +13,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A reader that takes nothing for this long is dropped: it starts over when it comes back.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) struct Bound {
+pub(crate) struct BoundSocket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 /// Call it only while holding the lock: a socket that is there is then a dead daemon's.
-pub(crate) fn bind(path: &Path) -> io::Result<Bound> {
+pub(crate) fn bind(path: &Path) -> io::Result<BoundSocket> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.file_type().is_socket() => fs::remove_file(path)?,
         Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is not a socket")),
@@ -29,10 +29,10 @@ pub(crate) fn bind(path: &Path) -> io::Result<Bound> {
     }
     let listener = UnixListener::bind(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    Ok(Bound { listener, path: path.to_owned() })
+    Ok(BoundSocket { listener, path: path.to_owned() })
 }
 
-impl Drop for Bound {
+impl Drop for BoundSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -45,25 +45,25 @@ pub(crate) struct Peer {
     pub(crate) pid: Option<u32>,
 }
 
-impl axum::extract::connect_info::Connected<axum::serve::IncomingStream<'_, Bound>> for Peer {
-    fn connect_info(stream: axum::serve::IncomingStream<'_, Bound>) -> Self {
+impl axum::extract::connect_info::Connected<axum::serve::IncomingStream<'_, BoundSocket>> for Peer {
+    fn connect_info(stream: axum::serve::IncomingStream<'_, BoundSocket>) -> Self {
         *stream.remote_addr()
     }
 }
 
-impl axum::serve::Listener for Bound {
-    type Io = Guarded<UnixStream>;
+impl axum::serve::Listener for BoundSocket {
+    type Io = StallGuard<UnixStream>;
     type Addr = Peer;
 
-    async fn accept(&mut self) -> (Guarded<UnixStream>, Peer) {
+    async fn accept(&mut self) -> (StallGuard<UnixStream>, Peer) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => match peer(&stream) {
-                    Some(peer) => return (Guarded::new(stream), peer),
+                    Some(peer) => return (StallGuard::new(stream), peer),
                     None => tracing::warn!("refused a connection of another user"),
                 },
                 Err(error) => {
-                    wait_for_room(&error).await;
+                    pause_after_accept_error(&error).await;
                 }
             }
         }
@@ -75,7 +75,7 @@ impl axum::serve::Listener for Bound {
 }
 
 /// Out of file descriptors, mostly: it gets better when somebody leaves.
-pub(super) async fn wait_for_room(error: &io::Error) {
+pub(super) async fn pause_after_accept_error(error: &io::Error) {
     tracing::warn!(%error, "could not accept a connection");
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
@@ -87,22 +87,22 @@ fn peer(stream: &UnixStream) -> Option<Peer> {
 }
 
 /// A connection that breaks when its other end stops reading.
-pub(crate) struct Guarded<S> {
+pub(crate) struct StallGuard<S> {
     stream: S,
-    stalled: Option<Pin<Box<Sleep>>>,
+    stall_timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Guarded<S> {
+impl<S> StallGuard<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, stalled: None }
+        Self { stream, stall_timer: None }
     }
 
-    fn judge<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn check_stall<T>(&mut self, cx: &mut Context<'_>, progress: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if progress.is_ready() {
-            self.stalled = None;
+            self.stall_timer = None;
             return progress;
         }
-        let timer = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + PATIENCE)));
+        let timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + WRITE_TIMEOUT)));
         match timer.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -110,16 +110,16 @@ impl<S> Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for StallGuard<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.judge(cx, progress)
+        self.check_stall(cx, progress)
     }
 
     fn poll_write_vectored(
@@ -128,7 +128,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let progress = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.judge(cx, progress)
+        self.check_stall(cx, progress)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use agtmux_api::collect::EVIDENCE_PATH;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{GroupBy, Health, ListQuery, Listing, PaneItem, Scope, SessionItem, WatchEvent, WindowItem};
+use agtmux_api::wire::{
+    DaemonHealth, ListQuery, ListResponse, ListScope, PaneItem, SessionGrouping, SessionItem, WatchEvent, WindowItem,
+};
 use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION, VERSION_HEADER};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -18,10 +20,10 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::query::{Asked, Refusal};
-use super::{Context, events, health, sse};
+use super::extract::{Asked, ErrorResponse};
+use super::{ServeContext, events, health, sse};
 use crate::targets::no_such_target;
-use crate::view::{self, Filter, View};
+use crate::view::{self, FleetView, ItemFilter};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -30,14 +32,14 @@ use crate::view::{self, Filter, View};
         description = "See every AI coding agent that runs in tmux.",
         license(name = "MIT OR Apache-2.0")
     ),
-    components(schemas(WatchEvent, GroupBy))
+    components(schemas(WatchEvent, SessionGrouping))
 )]
 struct Contract;
 
 /// Over TCP every path may say that one is not let in.
-struct LetIn;
+struct AuthResponses;
 
-impl Modify for LetIn {
+impl Modify for AuthResponses {
     fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
         for (status, why) in
             [("401", "No token, or a wrong one (TCP only)"), ("403", "Not from there, or not with this token")]
@@ -57,7 +59,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     [get, post, put, delete, patch].into_iter().filter_map(Option::as_mut)
 }
 
-fn routes() -> OpenApiRouter<Context> {
+fn routes() -> OpenApiRouter<ServeContext> {
     OpenApiRouter::with_openapi(Contract::openapi())
         .routes(routes!(get_health))
         .routes(routes!(get_panes))
@@ -103,33 +105,35 @@ fn routes() -> OpenApiRouter<Context> {
 /// The description of the whole API.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let mut api = routes().into_openapi();
-    LetIn.modify(&mut api);
+    AuthResponses.modify(&mut api);
     api
 }
 
-pub(super) fn router(context: Context) -> Router {
+pub(super) fn router(context: ServeContext) -> Router {
     let (router, _) = routes().split_for_parts();
     let contract = Arc::new(openapi());
     router
         .route(EVIDENCE_PATH, axum::routing::get(super::evidence::get_evidence))
         .route("/v1/openapi.json", axum::routing::get(move || async move { Json(contract.as_ref().clone()) }))
         .fallback(|| async {
-            Refusal(ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists them"))
+            ErrorResponse(
+                ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists them"),
+            )
         })
         .method_not_allowed_fallback(|| async {
-            Refusal(
+            ErrorResponse(
                 ApiError::new(ErrorCode::Method, "this path takes another method")
                     .with_hint("GET /v1/openapi.json lists them"),
             )
         })
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(context.clone(), notice_caller))
-        .layer(from_fn(name_version))
+        .layer(from_fn_with_state(context.clone(), discover_caller_server))
+        .layer(from_fn(add_version_headers))
         .with_state(context)
 }
 
 /// Says on every answer, errors too, which daemon gave it.
-async fn name_version(request: Request, next: Next) -> Response {
+async fn add_version_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(API_HEADER, HeaderValue::from(API_VERSION));
@@ -138,9 +142,9 @@ async fn name_version(request: Request, next: Next) -> Response {
 }
 
 /// A caller inside a tmux that is not watched yet brings it along.
-async fn notice_caller(State(context): State<Context>, request: Request, next: Next) -> Response {
+async fn discover_caller_server(State(context): State<ServeContext>, request: Request, next: Next) -> Response {
     let (tmux, tmpdir) = (text(&request, TMUX_HEADER), text(&request, TMUX_TMPDIR_HEADER));
-    context.discovery.caller(tmux, tmpdir).await;
+    context.discovery.add_caller_sockets(tmux, tmpdir).await;
     next.run(request).await
 }
 
@@ -149,30 +153,30 @@ fn text(request: &Request, header: &str) -> Option<String> {
 }
 
 /// How the daemon is and what it watches.
-#[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Health)))]
-async fn get_health(State(context): State<Context>) -> Json<Health> {
+#[utoipa::path(get, path = "/v1/health", responses((status = 200, body = DaemonHealth)))]
+async fn get_health(State(context): State<ServeContext>) -> Json<DaemonHealth> {
     Json(health(&context))
 }
 
 /// Panes, by default only those in which an agent lives.
 #[utoipa::path(get, path = "/v1/panes", params(ListQuery), responses(
-    (status = 200, body = Listing<PaneItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_panes(State(context): State<Context>, Asked(query): Asked) -> Result<Response, Refusal> {
-    list(&context, &query, Scope::Panes, view::panes)
+    (status = 200, body = ListResponse<PaneItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+async fn get_panes(State(context): State<ServeContext>, Asked(query): Asked) -> Result<Response, ErrorResponse> {
+    list(&context, &query, ListScope::Panes, view::panes)
 }
 
 /// Windows, with what their agents amount to.
 #[utoipa::path(get, path = "/v1/windows", params(ListQuery), responses(
-    (status = 200, body = Listing<WindowItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_windows(State(context): State<Context>, Asked(query): Asked) -> Result<Response, Refusal> {
-    list(&context, &query, Scope::Windows, view::windows)
+    (status = 200, body = ListResponse<WindowItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+async fn get_windows(State(context): State<ServeContext>, Asked(query): Asked) -> Result<Response, ErrorResponse> {
+    list(&context, &query, ListScope::Windows, view::windows)
 }
 
 /// Sessions, with what their agents amount to.
 #[utoipa::path(get, path = "/v1/sessions", params(ListQuery), responses(
-    (status = 200, body = Listing<SessionItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
-async fn get_sessions(State(context): State<Context>, Asked(query): Asked) -> Result<Response, Refusal> {
-    list(&context, &query, Scope::Sessions, view::sessions)
+    (status = 200, body = ListResponse<SessionItem>), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+async fn get_sessions(State(context): State<ServeContext>, Asked(query): Asked) -> Result<Response, ErrorResponse> {
+    list(&context, &query, ListScope::Sessions, view::sessions)
 }
 
 /// Changes as they happen, as server-sent events: a snapshot first, or what came after `Last-Event-ID`.
@@ -180,29 +184,29 @@ async fn get_sessions(State(context): State<Context>, Asked(query): Asked) -> Re
     (status = 200, body = WatchEvent, content_type = "text/event-stream"), (status = 400, body = ApiError),
     (status = 404, body = ApiError)))]
 async fn get_events(
-    State(context): State<Context>,
+    State(context): State<ServeContext>,
     headers: HeaderMap,
     Asked(query): Asked,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ErrorResponse> {
     let scope = query.scope.unwrap_or_default();
-    let filter = Filter::new(&query, scope)?;
+    let filter = ItemFilter::new(&query, scope)?;
     check_target(&context, &filter)?;
     let last = sse::last_event(&headers, query.last_event_id)?;
     Ok(events::stream(&context, scope, filter, last))
 }
 
-type Lister<T> = fn(&View, &ListQuery, &Filter, Timestamp) -> Listing<T>;
+type Lister<T> = fn(&FleetView, &ListQuery, &ItemFilter, Timestamp) -> ListResponse<T>;
 
 fn list<T: serde::Serialize>(
-    context: &Context,
+    context: &ServeContext,
     query: &ListQuery,
-    scope: Scope,
+    scope: ListScope,
     lister: Lister<T>,
-) -> Result<Response, Refusal> {
-    let filter = Filter::new(query, scope)?;
+) -> Result<Response, ErrorResponse> {
+    let filter = ItemFilter::new(query, scope)?;
     check_target(context, &filter)?;
     // Only the references are taken under the lock; the text is made after it.
-    let listing = lister(&context.shared.read().view, query, &filter, Timestamp::now());
+    let listing = lister(&context.event_log.read().view, query, &filter, Timestamp::now());
     match serde_json::to_vec(&listing) {
         Ok(body) => Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
         Err(error) => {
@@ -212,7 +216,7 @@ fn list<T: serde::Serialize>(
     }
 }
 
-fn check_target(context: &Context, filter: &Filter) -> Result<(), Refusal> {
+fn check_target(context: &ServeContext, filter: &ItemFilter) -> Result<(), ErrorResponse> {
     match filter.target() {
         Some(name) if !context.targets.is_known(name) => Err(no_such_target(name).into()),
         _ => Ok(()),

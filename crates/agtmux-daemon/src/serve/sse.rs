@@ -13,13 +13,13 @@ use futures_util::stream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::query::Refusal;
+use super::extract::ErrorResponse;
 
 /// A comment this often tells both ends that the other is still there. One at the start tells that the stream stands.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What one reader follows, and where it is.
-pub(super) trait Place: Send + 'static {
+pub(super) trait EventSource: Send + 'static {
     /// What has come since the last time; empty where nothing has.
     fn catch_up(&mut self) -> Bytes;
 
@@ -36,8 +36,12 @@ fn comment(position: Option<u64>) -> Bytes {
 }
 
 /// Ends with the daemon, or when nobody writes any more.
-pub(super) fn stream(place: impl Place, latest: watch::Receiver<u64>, stopping: watch::Receiver<bool>) -> Response {
-    let reader = Reader { place, latest, stopping, heartbeat: HEARTBEAT, begun: false };
+pub(super) fn stream(
+    place: impl EventSource,
+    latest: watch::Receiver<u64>,
+    stopping: watch::Receiver<bool>,
+) -> Response {
+    let reader = SseReader { source: place, latest, stopping, heartbeat: HEARTBEAT, begun: false };
     let chunks = stream::unfold(reader, |mut reader| async move {
         let chunk = reader.next().await?;
         Some((Ok::<_, Infallible>(chunk), reader))
@@ -50,7 +54,7 @@ pub(super) fn stream(place: impl Place, latest: watch::Receiver<u64>, stopping: 
 }
 
 /// The last event that a reader has: by its header, as browsers send it when they come back, else by its query.
-pub(super) fn last_event(headers: &HeaderMap, asked: Option<u64>) -> Result<Option<u64>, Refusal> {
+pub(super) fn last_event(headers: &HeaderMap, asked: Option<u64>) -> Result<Option<u64>, ErrorResponse> {
     let Some(header) = headers.get("last-event-id") else { return Ok(asked) };
     let id = header.to_str().ok().and_then(|id| id.parse().ok());
     id.map(Some).ok_or_else(|| {
@@ -59,8 +63,8 @@ pub(super) fn last_event(headers: &HeaderMap, asked: Option<u64>) -> Result<Opti
     })
 }
 
-struct Reader<P> {
-    place: P,
+struct SseReader<P> {
+    source: P,
     /// Turns with every event.
     latest: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
@@ -68,25 +72,25 @@ struct Reader<P> {
     begun: bool,
 }
 
-impl<P: Place> Reader<P> {
+impl<P: EventSource> SseReader<P> {
     /// The next bytes to send, or `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         // Also where much happens that is not for this reader.
         let silent_until = Instant::now() + self.heartbeat;
         loop {
             self.latest.mark_unchanged();
-            let chunk = self.place.catch_up();
+            let chunk = self.source.catch_up();
             let first = !std::mem::replace(&mut self.begun, true);
             if !chunk.is_empty() {
                 return Some(chunk);
             }
             if first {
-                return Some(comment(self.place.position()));
+                return Some(comment(self.source.position()));
             }
             tokio::select! {
                 changed = self.latest.changed() => changed.ok()?,
                 _ = self.stopping.wait_for(|stop| *stop) => return None,
-                () = sleep_until(silent_until) => return Some(comment(self.place.position())),
+                () = sleep_until(silent_until) => return Some(comment(self.source.position())),
             }
         }
     }
@@ -97,9 +101,9 @@ mod tests {
     use super::*;
 
     /// Much happens, and nothing of it is for this reader.
-    struct Elsewhere(u64);
+    struct FilteredSource(u64);
 
-    impl Place for Elsewhere {
+    impl EventSource for FilteredSource {
         fn catch_up(&mut self) -> Bytes {
             self.0 += 1;
             Bytes::new()
@@ -115,13 +119,13 @@ mod tests {
         let (happens, latest) = watch::channel(0);
         let (_goes_on, stopping) = watch::channel(false);
         let heartbeat = Duration::from_millis(100);
-        let mut reader = Reader { place: Elsewhere(0), latest, stopping, heartbeat, begun: true };
+        let mut reader = SseReader { source: FilteredSource(0), latest, stopping, heartbeat, begun: true };
         tokio::spawn(async move {
             while happens.send(0).is_ok() {
                 tokio::time::sleep(heartbeat / 10).await;
             }
         });
         let heard = tokio::time::timeout(Duration::from_secs(20), reader.next()).await.expect("a heartbeat in time");
-        assert_eq!(heard, Some(comment(reader.place.position())));
+        assert_eq!(heard, Some(comment(reader.source.position())));
     }
 }

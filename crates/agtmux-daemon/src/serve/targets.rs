@@ -1,42 +1,45 @@
 //! The hosts that are watched.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Checkup, NewTarget, TargetItem, Targets};
+use agtmux_api::wire::{NewTarget, TargetCheckReport, TargetItem, TargetList};
 use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 
-use super::Context;
-use super::query::{InPath, Refusal};
+use super::ServeContext;
+use super::extract::{ErrorResponse, NameInPath};
 
-const LARGEST_BODY: usize = 4096;
+const MAX_BODY_BYTES: usize = 4096;
 
 /// Every target with how it fares and what is known of it.
-#[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = Targets)))]
-pub(super) async fn get_targets(State(context): State<Context>) -> Json<Targets> {
+#[utoipa::path(get, path = "/v1/targets", responses((status = 200, body = TargetList)))]
+pub(super) async fn get_targets(State(context): State<ServeContext>) -> Json<TargetList> {
     Json(context.targets.list())
 }
 
 /// Watches another host from now on. Answers when the first attempt to reach it has come to something.
 #[utoipa::path(post, path = "/v1/targets", request_body = NewTarget, responses(
     (status = 200, body = TargetItem), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
-pub(super) async fn add_target(State(context): State<Context>, body: Body) -> Result<Json<TargetItem>, Refusal> {
+pub(super) async fn add_target(
+    State(context): State<ServeContext>,
+    body: Body,
+) -> Result<Json<TargetItem>, ErrorResponse> {
     let bad = |why: String| {
         ApiError::new(ErrorCode::BadRequest, why)
             .with_hint(r#"send {"name": "vm1", "kind": "ssh", "ssh_target": "vm1"}"#)
     };
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(error.to_string()))?;
+    let bytes = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| bad(error.to_string()))?;
     let new: NewTarget = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     Ok(Json(context.targets.add(new).await?))
 }
 
 /// Watches it no longer. Nothing changes on the host itself.
 #[utoipa::path(delete, path = "/v1/targets/{name}", params(("name" = String, Path)), responses(
-    (status = 200, body = Targets), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
+    (status = 200, body = TargetList), (status = 400, body = ApiError), (status = 404, body = ApiError)))]
 pub(super) async fn remove_target(
-    State(context): State<Context>,
-    InPath(name): InPath,
-) -> Result<Json<Targets>, Refusal> {
+    State(context): State<ServeContext>,
+    NameInPath(name): NameInPath,
+) -> Result<Json<TargetList>, ErrorResponse> {
     context.targets.remove(&name).await?;
     Ok(Json(context.targets.list()))
 }
@@ -45,19 +48,19 @@ pub(super) async fn remove_target(
 #[utoipa::path(post, path = "/v1/targets/{name}/connect", params(("name" = String, Path)), responses(
     (status = 200, body = TargetItem), (status = 404, body = ApiError)))]
 pub(super) async fn connect_target(
-    State(context): State<Context>,
-    InPath(name): InPath,
-) -> Result<Json<TargetItem>, Refusal> {
+    State(context): State<ServeContext>,
+    NameInPath(name): NameInPath,
+) -> Result<Json<TargetItem>, ErrorResponse> {
     Ok(Json(context.targets.connect(&name).await?))
 }
 
 /// Looks what the host has, and tells what that means and what to run.
 #[utoipa::path(get, path = "/v1/targets/{name}/doctor", params(("name" = String, Path)), responses(
-    (status = 200, body = Checkup), (status = 404, body = ApiError)))]
+    (status = 200, body = TargetCheckReport), (status = 404, body = ApiError)))]
 pub(super) async fn get_checkup(
-    State(context): State<Context>,
-    InPath(name): InPath,
-) -> Result<Json<Checkup>, Refusal> {
+    State(context): State<ServeContext>,
+    NameInPath(name): NameInPath,
+) -> Result<Json<TargetCheckReport>, ErrorResponse> {
     let agents = context.discovery.registry().adapters().map(|adapter| adapter.name).collect();
     Ok(Json(context.targets.checkup(&name, agents).await?))
 }

@@ -103,7 +103,7 @@ pub(crate) fn by_request(path: &Path, request_ref: &str) -> rusqlite::Result<Opt
 }
 
 /// The newest that began at or after this time, the newest last.
-pub(crate) fn since(path: &Path, since: Timestamp, most: u32) -> rusqlite::Result<Vec<ActionRecord>> {
+pub(crate) fn newest_since(path: &Path, since: Timestamp, most: u32) -> rusqlite::Result<Vec<ActionRecord>> {
     let connection = reader(path)?;
     let sql = "SELECT record FROM actions WHERE at >= ?1 ORDER BY at DESC, action_id DESC LIMIT ?2";
     let mut statement = connection.prepare(sql)?;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// What a hook told of an agent. What it does not tell stays as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SeenAgent {
+pub(crate) struct ReportedAgentRow {
     pub(crate) agent_id: String,
     pub(crate) agent_type: AgentType,
     pub(crate) session: String,
@@ -27,7 +27,7 @@ pub(crate) struct TurnRow {
     pub(crate) at: Timestamp,
 }
 
-pub(super) fn see(tx: &Transaction<'_>, seen: &SeenAgent) -> rusqlite::Result<()> {
+pub(super) fn put_reported(tx: &Transaction<'_>, seen: &ReportedAgentRow) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO agents (agent_id, agent_type, native_session_id, tmux_pane_id, iterm_pane_id, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)

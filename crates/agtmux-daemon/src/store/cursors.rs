@@ -6,7 +6,7 @@ use agtmux_core::runtime::RuntimeId;
 use rusqlite::{Connection, Row, Transaction, params};
 
 use super::events::EventRow;
-use super::rows::{time, word};
+use super::rows::{parse_column, timestamp_column};
 
 /// One stored cursor.
 pub(crate) type SourceCursor = ((RuntimeId, Source), OrderKey);
@@ -45,9 +45,9 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<SourceCursor>
 fn cursor(row: &Row<'_>) -> rusqlite::Result<SourceCursor> {
     let order = OrderKey {
         source_seq: row.get::<_, Option<i64>>(2)?.map(i64::cast_unsigned),
-        event_time: time(row, 3)?,
-        ingested_at: time(row, 4)?,
+        event_time: timestamp_column(row, 3)?,
+        ingested_at: timestamp_column(row, 4)?,
         event_id: row.get(5)?,
     };
-    Ok(((RuntimeId::from_stored(row.get::<_, String>(0)?), word(row, 1)?), order))
+    Ok(((RuntimeId::from_stored(row.get::<_, String>(0)?), parse_column(row, 1)?), order))
 }

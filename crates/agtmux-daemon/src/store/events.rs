@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use agtmux_api::wire::PastEvent;
-use agtmux_core::binding::{Unbound, Whereabouts};
+use agtmux_api::wire::RuntimeEvent;
+use agtmux_core::binding::{BindFailure, EventOrigin};
 use agtmux_core::evidence::Source;
 use agtmux_core::ordering::OrderKey;
 use agtmux_core::runtime::RuntimeId;
@@ -11,14 +11,14 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::cursors;
-use super::rows::{time, word};
+use super::rows::{parse_column, timestamp_column};
 
 /// One event, bound or waiting for its runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EventRow {
     pub(crate) order: OrderKey,
     pub(crate) runtime: Option<RuntimeId>,
-    pub(crate) whereabouts: Option<Whereabouts>,
+    pub(crate) origin: Option<EventOrigin>,
     pub(crate) event_type: String,
     pub(crate) source: Source,
     pub(crate) source_event_id: Option<String>,
@@ -27,11 +27,11 @@ pub(crate) struct EventRow {
     /// The whole body, redacted. None once it is stored: nothing but the database has to remember it.
     pub(crate) payload: Option<String>,
     /// Why it will be bound to nobody, though it still waits: one that fitted several is not of the one that is left.
-    pub(crate) doubt: Option<Unbound>,
+    pub(crate) bind_failure: Option<BindFailure>,
 }
 
 pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()> {
-    let whereabouts = event.whereabouts.as_ref().and_then(|w| serde_json::to_string(w).ok());
+    let whereabouts = event.origin.as_ref().and_then(|w| serde_json::to_string(w).ok());
     tx.prepare_cached(
         "INSERT INTO events (event_id, runtime_id, status, event_type, source, source_event_id, source_seq, event_time,
                              ingested_at, dedupe_key, content_hash, origin, raw_payload, drop_reason)
@@ -51,7 +51,7 @@ pub(super) fn put(tx: &Transaction<'_>, event: &EventRow) -> rusqlite::Result<()
         event.content_hash,
         whereabouts,
         event.payload,
-        event.doubt.map(Unbound::as_str)
+        event.bind_failure.map(BindFailure::as_str)
     ])?;
     match &event.runtime {
         Some(runtime) => cursors::put(tx, runtime, event),
@@ -92,7 +92,7 @@ pub(crate) fn payload_of(connection: &Connection, event_id: &str) -> rusqlite::R
 }
 
 /// The last events of a runtime, the newest last.
-pub(crate) fn last(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Vec<PastEvent>> {
+pub(crate) fn last_events(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Vec<RuntimeEvent>> {
     let connection = Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let mut statement = connection.prepare(
         "SELECT event_id, source, event_type, event_time, ingested_at, raw_payload FROM events WHERE runtime_id = ?1
@@ -100,12 +100,12 @@ pub(crate) fn last(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Ve
     )?;
     let rows = statement.query_map(params![runtime, most], |row| {
         let body: Option<String> = row.get(5)?;
-        Ok(PastEvent {
+        Ok(RuntimeEvent {
             event_id: row.get(0)?,
-            source: word(row, 1)?,
+            source: parse_column(row, 1)?,
             event_type: row.get(2)?,
-            event_time: time(row, 3)?,
-            ingested_at: time(row, 4)?,
+            event_time: timestamp_column(row, 3)?,
+            ingested_at: timestamp_column(row, 4)?,
             body: body.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         })
     })?;
@@ -115,7 +115,7 @@ pub(crate) fn last(path: &Path, runtime: &str, most: u32) -> rusqlite::Result<Ve
 }
 
 /// Those that were still waiting when the daemon stopped.
-pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
+pub(super) fn unbound(connection: &Connection) -> rusqlite::Result<Vec<EventRow>> {
     let mut statement = connection.prepare(
         "SELECT event_id, origin, event_type, source, source_event_id, source_seq, event_time, ingested_at, dedupe_key,
                 content_hash, drop_reason FROM events WHERE status = 'pending_bind' ORDER BY ingested_at",
@@ -125,19 +125,19 @@ pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<Vec<EventRow>
         Ok(EventRow {
             order: OrderKey {
                 source_seq: row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned),
-                event_time: time(row, 6)?,
-                ingested_at: time(row, 7)?,
+                event_time: timestamp_column(row, 6)?,
+                ingested_at: timestamp_column(row, 7)?,
                 event_id: row.get(0)?,
             },
             runtime: None,
-            whereabouts: whereabouts.and_then(|text| serde_json::from_str(&text).ok()),
+            origin: whereabouts.and_then(|text| serde_json::from_str(&text).ok()),
             event_type: row.get(2)?,
-            source: word(row, 3)?,
+            source: parse_column(row, 3)?,
             source_event_id: row.get(4)?,
             dedupe_key: row.get(8)?,
             content_hash: row.get(9)?,
             payload: None,
-            doubt: doubt.and_then(|word| word.parse().ok()),
+            bind_failure: doubt.and_then(|word| word.parse().ok()),
         })
     })?;
     rows.collect()

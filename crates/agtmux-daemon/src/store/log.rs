@@ -2,22 +2,22 @@
 
 use std::path::Path;
 
-use agtmux_core::engine::{Input, StateEngine, Transition};
+use agtmux_core::resolver::{ResolverInput, StateResolver, StateTransition};
 use agtmux_core::state::{Confidence, ReasonCode, State};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::rows::{time, word};
+use super::rows::{parse_column, timestamp_column};
 
 /// One input and what it brought about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Logged {
+pub(crate) struct LoggedInput {
     pub(crate) n: u64,
     pub(crate) at: Timestamp,
     pub(crate) event_id: Option<String>,
-    pub(crate) input: Input,
+    pub(crate) input: ResolverInput,
     /// Each with the number under which it is published.
-    pub(crate) transitions: Vec<(u64, Transition)>,
+    pub(crate) transitions: Vec<(u64, StateTransition)>,
 }
 
 /// A transition as it is stored: enough to see whether a replay gives the same.
@@ -35,7 +35,7 @@ pub(crate) struct StoredTransition {
 }
 
 impl StoredTransition {
-    pub(crate) fn of(seq: u64, n: u64, at: Timestamp, transition: &Transition) -> Self {
+    pub(crate) fn of(seq: u64, n: u64, at: Timestamp, transition: &StateTransition) -> Self {
         Self {
             seq,
             n,
@@ -55,7 +55,7 @@ impl StoredTransition {
     }
 }
 
-pub(super) fn write(tx: &Transaction<'_>, logged: &Logged) -> rusqlite::Result<()> {
+pub(super) fn write(tx: &Transaction<'_>, logged: &LoggedInput) -> rusqlite::Result<()> {
     tx.prepare_cached("INSERT INTO engine_inputs (input_seq, at, event_id, input) VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![logged.n.cast_signed(), logged.at.as_microsecond(), logged.event_id, json(&logged.input)])?;
     for (seq, transition) in &logged.transitions {
@@ -86,7 +86,7 @@ pub(super) fn write_checkpoint(
     tx: &Transaction<'_>,
     n: u64,
     at: Timestamp,
-    engine: &StateEngine,
+    engine: &StateResolver,
     after_loss: bool,
 ) -> rusqlite::Result<()> {
     tx.execute(
@@ -106,18 +106,18 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 /// Where a replay begins: the last checkpoint, and the number of the last input that it contains.
-pub(crate) fn last_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateEngine)>> {
+pub(crate) fn last_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateResolver)>> {
     checkpoint(connection, "SELECT input_seq, resolver FROM checkpoints ORDER BY input_seq DESC LIMIT 1")
 }
 
-fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Option<(u64, StateEngine)>> {
+fn checkpoint(connection: &Connection, sql: &str) -> rusqlite::Result<Option<(u64, StateResolver)>> {
     let found =
         connection.query_row(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))).optional()?;
-    found.map(|(n, text)| Ok((n.cast_unsigned(), parsed(1, &text)?))).transpose()
+    found.map(|(n, text)| Ok((n.cast_unsigned(), parse_json(1, &text)?))).transpose()
 }
 
 /// The oldest checkpoint that is kept: a replay from there goes over the most.
-pub(crate) fn first_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateEngine)>> {
+pub(crate) fn first_checkpoint(connection: &Connection) -> rusqlite::Result<Option<(u64, StateResolver)>> {
     checkpoint(connection, "SELECT input_seq, resolver FROM checkpoints ORDER BY input_seq LIMIT 1")
 }
 
@@ -130,18 +130,23 @@ pub(crate) fn states(connection: &Connection) -> rusqlite::Result<Vec<StoredStat
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| {
         let reason: Option<String> = row.get(2)?;
-        Ok((row.get(0)?, word(row, 1)?, reason.and_then(|r| r.parse().ok()), row.get::<_, i64>(3)?.cast_unsigned()))
+        Ok((
+            row.get(0)?,
+            parse_column(row, 1)?,
+            reason.and_then(|r| r.parse().ok()),
+            row.get::<_, i64>(3)?.cast_unsigned(),
+        ))
     })?;
     rows.collect()
 }
 
 /// The inputs after this one, in order.
-pub(crate) fn inputs_after(connection: &Connection, n: u64) -> rusqlite::Result<Vec<(u64, Timestamp, Input)>> {
+pub(crate) fn inputs_after(connection: &Connection, n: u64) -> rusqlite::Result<Vec<(u64, Timestamp, ResolverInput)>> {
     let sql = "SELECT input_seq, at, input FROM engine_inputs WHERE input_seq > ?1 ORDER BY input_seq";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([n.cast_signed()], |row| {
         let text: String = row.get(2)?;
-        Ok((row.get::<_, i64>(0)?.cast_unsigned(), time(row, 1)?, parsed(2, &text)?))
+        Ok((row.get::<_, i64>(0)?.cast_unsigned(), timestamp_column(row, 1)?, parse_json(2, &text)?))
     })?;
     rows.collect()
 }
@@ -167,17 +172,17 @@ fn transition(row: &Row<'_>) -> rusqlite::Result<StoredTransition> {
     Ok(StoredTransition {
         seq: row.get::<_, i64>(0)?.cast_unsigned(),
         n: row.get::<_, i64>(1)?.cast_unsigned(),
-        at: time(row, 2)?,
+        at: timestamp_column(row, 2)?,
         runtime_id: row.get(3)?,
         from: from.and_then(|word| word.parse().ok()),
-        state: word(row, 5)?,
+        state: parse_column(row, 5)?,
         reason: reason.and_then(|word| word.parse().ok()),
-        confidence: word(row, 7)?,
+        confidence: parse_column(row, 7)?,
         version: row.get::<_, i64>(8)?.cast_unsigned(),
     })
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
+fn parse_json<T: serde::de::DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
     serde_json::from_str(text)
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
 }

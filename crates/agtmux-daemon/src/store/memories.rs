@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agtmux_agents::native::Memory;
+use agtmux_agents::native::AdapterMemory;
 use agtmux_core::ids::AgentType;
 use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
@@ -29,7 +29,7 @@ pub(super) fn put_agent(
     Ok(())
 }
 
-pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &Memory) -> rusqlite::Result<()> {
+pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &AdapterMemory) -> rusqlite::Result<()> {
     let text = serde_json::to_string(memory).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))?;
     tx.prepare_cached("UPDATE runtimes SET adapter_state = ?2 WHERE runtime_id = ?1")?
         .execute(params![runtime.as_str(), text])?;
@@ -37,7 +37,7 @@ pub(super) fn put(tx: &Transaction<'_>, runtime: &RuntimeId, memory: &Memory) ->
 }
 
 /// Those of the runtimes that lived when the daemon stopped. One that cannot be read is a fresh one: it was only a help.
-pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, Memory)>> {
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<(RuntimeId, AdapterMemory)>> {
     let sql = "SELECT runtime_id, adapter_state FROM runtimes WHERE ended_at IS NULL AND adapter_state IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;

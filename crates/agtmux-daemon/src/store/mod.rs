@@ -3,11 +3,11 @@
 pub(crate) mod actions;
 pub(crate) mod agents;
 mod cursors;
-pub(crate) mod ended;
 pub(crate) mod events;
 pub(crate) mod log;
 mod memories;
 mod open;
+pub(crate) mod past_runtimes;
 mod rows;
 pub(crate) mod schema;
 pub(crate) mod targets;
@@ -20,62 +20,62 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 
-use agtmux_agents::native::Memory;
-use agtmux_core::engine::StateEngine;
+use agtmux_agents::native::AdapterMemory;
 use agtmux_core::fleet::Fleet;
+use agtmux_core::resolver::StateResolver;
 use agtmux_core::runtime::RuntimeId;
 use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 pub(crate) use actions::{ActionRow, SnapshotRow};
-pub(crate) use agents::{SeenAgent, TurnRow};
+pub(crate) use agents::{ReportedAgentRow, TurnRow};
 pub(crate) use cursors::SourceCursor;
 pub(crate) use events::EventRow;
-pub(crate) use log::Logged;
+pub(crate) use log::LoggedInput;
 pub use open::StoreError;
-pub(crate) use rows::{Change, PaneRecord};
-pub(crate) use tasks::{MachineRow, RunRow, TaskArchive};
+pub(crate) use rows::{PaneRecord, StoreChange};
+pub(crate) use tasks::{TaskArchive, TaskMachineRow, TaskRunRow};
 
 /// The way to the writer thread. It ends when the last handle is dropped and everything is written.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: PathBuf,
     quarantined: Option<PathBuf>,
-    writer: mpsc::Sender<Job>,
+    writer: mpsc::Sender<WriteJob>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Job {
-    changes: Vec<Change>,
+struct WriteJob {
+    changes: Vec<StoreChange>,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
 
 /// What was stored before.
 #[derive(Debug)]
-pub(crate) struct Remembered {
+pub(crate) struct StoreContents {
     pub(crate) fleet: Fleet,
     /// Every sequence number below this may have been given out.
     pub(crate) seq: u64,
     /// The states as the log tells them; none in a new database.
-    pub(crate) states: Option<StateEngine>,
+    pub(crate) states: Option<StateResolver>,
     /// The number of the last input in the log.
-    pub(crate) last_n: u64,
+    pub(crate) last_input_n: u64,
     /// Events that were waiting for their runtime.
-    pub(crate) waiting: Vec<EventRow>,
+    pub(crate) unbound_events: Vec<EventRow>,
     /// The newest event of each source of the runtimes that live.
     pub(crate) cursors: Vec<SourceCursor>,
     /// What adapters remember of the runtimes that live.
-    pub(crate) memories: Vec<(RuntimeId, Memory)>,
+    pub(crate) memories: Vec<(RuntimeId, AdapterMemory)>,
     /// The adapters that are switched off.
-    pub(crate) disabled: BTreeSet<String>,
+    pub(crate) disabled_adapters: BTreeSet<String>,
     /// Tasks, and what the machines of their sessions remember.
-    pub(crate) tasks: (Vec<RunRow>, Vec<MachineRow>),
+    pub(crate) tasks: (Vec<TaskRunRow>, Vec<TaskMachineRow>),
 }
 
 impl Store {
-    pub(crate) fn open(path: &Path) -> Result<(Self, Remembered), StoreError> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, StoreContents), StoreError> {
         let opened = open::open(path)?;
         let (writer, jobs) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -83,14 +83,14 @@ impl Store {
             .spawn(move || write_all(opened.connection, &jobs))
             .map_err(|e| StoreError::Open { path: path.to_owned(), message: e.to_string() })?;
         let store = Self { path: path.to_owned(), quarantined: opened.quarantined, writer, thread: Some(thread) };
-        Ok((store, opened.remembered))
+        Ok((store, opened.contents))
     }
 
     /// Returns when the batch is committed, or was refused whole.
-    pub(crate) async fn commit(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+    pub(crate) async fn commit(&self, changes: Vec<StoreChange>) -> Result<(), StoreError> {
         let (done, outcome) = oneshot::channel();
         let gone = || StoreError::Write("the writer has stopped".into());
-        self.writer.send(Job { changes, done }).map_err(|_| gone())?;
+        self.writer.send(WriteJob { changes, done }).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
     }
 
@@ -119,10 +119,10 @@ impl Drop for Store {
     }
 }
 
-fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<Job>) {
-    while let Ok(Job { changes, done }) = jobs.recv() {
+fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<WriteJob>) {
+    while let Ok(WriteJob { changes, done }) = jobs.recv() {
         let outcome = write_batch(&mut connection, &changes).map_err(|e| StoreError::Write(e.to_string()));
-        if changes.iter().any(|change| matches!(change, Change::Purge { .. })) {
+        if changes.iter().any(|change| matches!(change, StoreChange::Purge { .. })) {
             // What was purged is still in the log of the database until that is emptied.
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE);");
         }
@@ -134,7 +134,7 @@ fn write_all(mut connection: Connection, jobs: &mpsc::Receiver<Job>) {
     }
 }
 
-fn write_batch(connection: &mut Connection, changes: &[Change]) -> rusqlite::Result<()> {
+fn write_batch(connection: &mut Connection, changes: &[StoreChange]) -> rusqlite::Result<()> {
     let now = Timestamp::now();
     let tx = connection.transaction()?;
     for change in changes {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode};
 use rusqlite_migration::{Error as MigrationError, MigrationDefinitionError};
 
-use super::{Remembered, rows, schema};
+use super::{StoreContents, rows, schema};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -24,34 +24,34 @@ pub enum StoreError {
     Write(String),
 }
 
-pub(super) struct Opened {
+pub(super) struct OpenedStore {
     pub(super) connection: Connection,
-    pub(super) remembered: Remembered,
+    pub(super) contents: StoreContents,
     /// Where a damaged database was put.
     pub(super) quarantined: Option<PathBuf>,
 }
 
 /// A file that is no database, or a broken one, is put aside, never deleted, and a new one is begun.
-pub(super) fn open(path: &Path) -> Result<Opened, StoreError> {
-    match open_sound(path) {
-        Ok((connection, remembered)) => Ok(Opened { connection, remembered, quarantined: None }),
-        Err(Fault::Damaged(why)) => {
+pub(super) fn open(path: &Path) -> Result<OpenedStore, StoreError> {
+    match open_checked(path) {
+        Ok((connection, remembered)) => Ok(OpenedStore { connection, contents: remembered, quarantined: None }),
+        Err(OpenFailure::Damaged(why)) => {
             let aside = quarantine(path).map_err(|e| open_error(path, &e))?;
             tracing::error!(moved_to = %aside.display(), why, "the database was damaged; began a new one");
-            let (connection, remembered) = open_sound(path).map_err(|fault| fault.into_error(path))?;
-            Ok(Opened { connection, remembered, quarantined: Some(aside) })
+            let (connection, remembered) = open_checked(path).map_err(|fault| fault.into_error(path))?;
+            Ok(OpenedStore { connection, contents: remembered, quarantined: Some(aside) })
         }
         Err(fault) => Err(fault.into_error(path)),
     }
 }
 
-enum Fault {
+enum OpenFailure {
     Damaged(String),
     Newer(i64),
     Other(String),
 }
 
-impl Fault {
+impl OpenFailure {
     fn into_error(self, path: &Path) -> StoreError {
         match self {
             Self::Newer(found) => StoreError::Newer { path: path.to_owned(), found },
@@ -60,7 +60,7 @@ impl Fault {
     }
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for OpenFailure {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged(error.to_string()),
@@ -71,13 +71,13 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for OpenFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Other(error.to_string())
     }
 }
 
-fn open_sound(path: &Path) -> Result<(Connection, Remembered), Fault> {
+fn open_checked(path: &Path) -> Result<(Connection, StoreContents), OpenFailure> {
     // Made by us first, so that no umask can make it readable for others.
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
@@ -90,18 +90,18 @@ fn open_sound(path: &Path) -> Result<(Connection, Remembered), Fault> {
     connection.busy_timeout(std::time::Duration::from_secs(2))?;
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
-        return Err(Fault::Damaged(verdict));
+        return Err(OpenFailure::Damaged(verdict));
     }
     match schema::MIGRATIONS.to_latest(&mut connection) {
         Ok(()) => {
-            let remembered = rows::remembered(&connection)?;
+            let remembered = rows::read_contents(&connection)?;
             Ok((connection, remembered))
         }
         Err(MigrationError::MigrationDefinition(MigrationDefinitionError::DatabaseTooFarAhead)) => {
-            Err(Fault::Newer(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
+            Err(OpenFailure::Newer(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?))
         }
         Err(MigrationError::RusqliteError { err, .. }) => Err(err.into()),
-        Err(error) => Err(Fault::Other(error.to_string())),
+        Err(error) => Err(OpenFailure::Other(error.to_string())),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agtmux_agents::native::Memory;
-use agtmux_core::binding::Unbound;
-use agtmux_core::engine::StateEngine;
+use agtmux_agents::native::AdapterMemory;
+use agtmux_core::binding::BindFailure;
 use agtmux_core::fleet::{Fleet, Pane, PaneKey, Placement, Server};
 use agtmux_core::ids::{
     AgentType, Generation, PaneId, ProcessRef, ServerKey, ServerName, SessionId, TargetName, WindowId,
 };
+use agtmux_core::resolver::StateResolver;
 use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 use agtmux_core::state::ReasonCode;
 use agtmux_core::target::Target;
@@ -16,17 +16,17 @@ use agtmux_core::task::{RunId, TaskEvent};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::Remembered;
+use super::StoreContents;
 use super::actions::{self, ActionRow, SnapshotRow};
-use super::agents::{self, SeenAgent, TurnRow};
+use super::agents::{self, ReportedAgentRow, TurnRow};
 use super::events::{self, EventRow};
-use super::log::{self, Logged};
-use super::tasks::{self, MachineRow, RunRow};
+use super::log::{self, LoggedInput};
+use super::tasks::{self, TaskMachineRow, TaskRunRow};
 use super::{cursors, memories, targets};
 
 /// One write. Several make a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum StoreChange {
     PutTarget {
         target: TargetName,
         healthy: bool,
@@ -68,7 +68,7 @@ pub(crate) enum Change {
     },
     PutMemory {
         runtime: RuntimeId,
-        memory: Box<Memory>,
+        memory: Box<AdapterMemory>,
     },
     PutEvent(Box<EventRow>),
     BindEvent {
@@ -77,25 +77,25 @@ pub(crate) enum Change {
     },
     DropEvent {
         event_id: String,
-        why: Unbound,
+        why: BindFailure,
     },
     PutSnapshot(Box<SnapshotRow>),
     PutAction(Box<ActionRow>),
     PutTurn(Box<TurnRow>),
     /// An agent that told of itself, wherever it is.
-    SeeAgent(Box<SeenAgent>),
-    PutRun(Box<RunRow>),
-    DropRun(RunId),
-    PutMachine(MachineRow),
+    PutReportedAgent(Box<ReportedAgentRow>),
+    PutTaskRun(Box<TaskRunRow>),
+    DropTaskRun(RunId),
+    PutTaskMachine(TaskMachineRow),
     PutTaskEvent {
         socket: String,
         event: Box<TaskEvent>,
     },
-    Log(Box<Logged>),
+    LogInput(Box<LoggedInput>),
     Checkpoint {
         n: u64,
         at: Timestamp,
-        engine: Box<StateEngine>,
+        engine: Box<StateResolver>,
         /// Inputs before it could not be stored.
         after_loss: bool,
     },
@@ -138,9 +138,9 @@ impl PaneRecord {
     }
 }
 
-pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> rusqlite::Result<()> {
+pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) -> rusqlite::Result<()> {
     match change {
-        Change::PutTarget { target, healthy, at } => {
+        StoreChange::PutTarget { target, healthy, at } => {
             tx.prepare_cached(
                 "INSERT INTO targets (target_id, target_name, kind, is_default, last_seen_at, health, updated_at)
                  VALUES (?1, ?1, 'local', 1, ?2, ?3, ?2)
@@ -152,9 +152,9 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
                 if *healthy { "ok" } else { "down" }
             ])?;
         }
-        Change::PutSshTarget(target) => targets::put(tx, target, now)?,
-        Change::DropTarget(name) => targets::remove(tx, name)?,
-        Change::PutServer { key, generation, healthy, at } => {
+        StoreChange::PutSshTarget(target) => targets::put(tx, target, now)?,
+        StoreChange::DropTarget(name) => targets::remove(tx, name)?,
+        StoreChange::PutServer { key, generation, healthy, at } => {
             tx.prepare_cached(
                 "INSERT OR REPLACE INTO servers (target_id, server, pid, start_time, health, updated_at)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -168,48 +168,48 @@ pub(super) fn write(tx: &Transaction<'_>, change: &Change, now: Timestamp) -> ru
                 at.as_microsecond()
             ])?;
         }
-        Change::DropServer(key) => {
+        StoreChange::DropServer(key) => {
             let of = params![key.target.as_str(), key.server.as_str()];
             tx.prepare_cached("DELETE FROM servers WHERE target_id = ?1 AND server = ?2")?.execute(of)?;
         }
-        Change::PutPane(record) => put_pane(tx, record, now)?,
-        Change::DropPane(key) => {
+        StoreChange::PutPane(record) => put_pane(tx, record, now)?,
+        StoreChange::DropPane(key) => {
             let place = pane_params(key);
-            end_others(tx, place.each_ref().map(String::as_str), None, now)?;
+            end_other_runtimes(tx, place.each_ref().map(String::as_str), None, now)?;
             tx.prepare_cached("DELETE FROM panes WHERE target_id = ?1 AND server = ?2 AND pane_id = ?3")?
                 .execute(place.each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
         }
-        Change::EndRuntime { id, at } => {
+        StoreChange::EndRuntime { id, at } => {
             tx.prepare_cached("UPDATE runtimes SET ended_at = ?2 WHERE runtime_id = ?1 AND ended_at IS NULL")?
                 .execute(params![id.as_str(), at.as_microsecond()])?;
             tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
         }
-        Change::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
-        Change::PutAgent { agent_id, agent_type, session, runtime, cwd, at } => {
+        StoreChange::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
+        StoreChange::PutAgent { agent_id, agent_type, session, runtime, cwd, at } => {
             memories::put_agent(tx, agent_id, agent_type, session, runtime, cwd.as_deref(), *at)?;
         }
-        Change::PutAdapter { name, enabled, at } => memories::put_adapter(tx, name, *enabled, *at)?,
-        Change::PutMemory { runtime, memory } => memories::put(tx, runtime, memory)?,
-        Change::PutEvent(event) => events::put(tx, event)?,
-        Change::BindEvent { event, runtime } => events::bind(tx, event, runtime)?,
-        Change::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
-        Change::PutSnapshot(row) => actions::put_snapshot(tx, row)?,
-        Change::PutAction(row) => actions::put(tx, row)?,
-        Change::PutTurn(row) => agents::put_turn(tx, row)?,
-        Change::SeeAgent(seen) => agents::see(tx, seen)?,
-        Change::PutRun(run) => tasks::put_run(tx, run)?,
-        Change::DropRun(run_id) => tasks::drop_run(tx, run_id)?,
-        Change::PutMachine(row) => tasks::put_machine(tx, row)?,
-        Change::PutTaskEvent { socket, event } => tasks::put_event(tx, socket, event)?,
-        Change::Log(logged) => log::write(tx, logged)?,
-        Change::Checkpoint { n, at, engine, after_loss } => {
+        StoreChange::PutAdapter { name, enabled, at } => memories::put_adapter(tx, name, *enabled, *at)?,
+        StoreChange::PutMemory { runtime, memory } => memories::put(tx, runtime, memory)?,
+        StoreChange::PutEvent(event) => events::put(tx, event)?,
+        StoreChange::BindEvent { event, runtime } => events::bind(tx, event, runtime)?,
+        StoreChange::DropEvent { event_id, why } => events::discard(tx, event_id, why.as_str())?,
+        StoreChange::PutSnapshot(row) => actions::put_snapshot(tx, row)?,
+        StoreChange::PutAction(row) => actions::put(tx, row)?,
+        StoreChange::PutTurn(row) => agents::put_turn(tx, row)?,
+        StoreChange::PutReportedAgent(seen) => agents::put_reported(tx, seen)?,
+        StoreChange::PutTaskRun(run) => tasks::put_run(tx, run)?,
+        StoreChange::DropTaskRun(run_id) => tasks::drop_run(tx, run_id)?,
+        StoreChange::PutTaskMachine(row) => tasks::put_machine(tx, row)?,
+        StoreChange::PutTaskEvent { socket, event } => tasks::put_event(tx, socket, event)?,
+        StoreChange::LogInput(logged) => log::write(tx, logged)?,
+        StoreChange::Checkpoint { n, at, engine, after_loss } => {
             log::write_checkpoint(tx, *n, *at, engine, *after_loss)?;
         }
-        Change::Purge { payloads_before, all_before } => {
+        StoreChange::Purge { payloads_before, all_before } => {
             events::purge(tx, *payloads_before, *all_before)?;
             tasks::purge(tx, *payloads_before)?;
         }
-        Change::ReserveSeq(seq) => {
+        StoreChange::ReserveSeq(seq) => {
             tx.prepare_cached("INSERT OR REPLACE INTO meta (key, value) VALUES ('seq_reserved', ?1)")?
                 .execute([seq.to_string()])?;
         }
@@ -240,9 +240,9 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
         record.pid,
         now.as_microsecond()
     ])?;
-    end_others(tx, [&target, &server, &pane], record.runtime.as_ref(), now)?;
+    end_other_runtimes(tx, [&target, &server, &pane], record.runtime.as_ref(), now)?;
     let Some(runtime) = &record.runtime else { return Ok(()) };
-    make_room(tx, record, runtime)?;
+    free_pane_epoch(tx, record, runtime)?;
     tx.prepare_cached(
         "INSERT INTO runtimes (runtime_id, target_id, server, server_pid, server_start, pane_id, pane_epoch, agent_type,
                                pid, pid_start, started_at, name)
@@ -268,7 +268,7 @@ fn put_pane(tx: &Transaction<'_>, record: &PaneRecord, now: Timestamp) -> rusqli
 
 /// A server that was lost from sight and found again has its lives counted anew: who had this number before, and had ended
 /// when this one began, gives it up.
-fn make_room(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
+fn free_pane_epoch(tx: &Transaction<'_>, record: &PaneRecord, runtime: &Runtime) -> rusqlite::Result<()> {
     let [target, server, pane] = pane_params(&record.key);
     tx.prepare_cached(
         "UPDATE runtimes SET pane_epoch = 1000000000 + rowid
@@ -311,7 +311,7 @@ fn put_state(tx: &Transaction<'_>, pane: &PaneKey, runtime: &RuntimeId, record: 
 }
 
 /// Runtimes end by a change of their own, but one that could not be written must not bar the way for the next.
-fn end_others(
+fn end_other_runtimes(
     tx: &Transaction<'_>,
     [target, server, pane]: [&str; 3],
     current: Option<&Runtime>,
@@ -325,7 +325,7 @@ fn end_others(
     Ok(())
 }
 
-pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered> {
+pub(super) fn read_contents(connection: &Connection) -> rusqlite::Result<StoreContents> {
     let seq: Option<String> =
         connection.query_row("SELECT value FROM meta WHERE key = 'seq_reserved'", [], |row| row.get(0)).optional()?;
     let (mut last_n, mut states) = match log::last_checkpoint(connection)? {
@@ -339,21 +339,21 @@ pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<Remembered
         last_n = n;
     }
     let seq = seq.and_then(|s| s.parse().ok()).unwrap_or(0);
-    Ok(Remembered {
-        fleet: restore(connection)?,
+    Ok(StoreContents {
+        fleet: restore_fleet(connection)?,
         seq,
         states,
-        last_n,
-        waiting: events::waiting(connection)?,
+        last_input_n: last_n,
+        unbound_events: events::unbound(connection)?,
         cursors: cursors::all(connection)?,
         memories: memories::all(connection)?,
-        disabled: memories::disabled(connection)?,
-        tasks: tasks::remembered(connection)?,
+        disabled_adapters: memories::disabled(connection)?,
+        tasks: tasks::runs_and_machines(connection)?,
     })
 }
 
 /// What was known when the daemon last stopped. The first listing of each server decides what of it is still true.
-fn restore(connection: &Connection) -> rusqlite::Result<Fleet> {
+fn restore_fleet(connection: &Connection) -> rusqlite::Result<Fleet> {
     let mut fleet = Fleet::default();
     let mut servers: BTreeMap<ServerKey, Server> = BTreeMap::new();
     let mut statement = connection.prepare("SELECT target_id, server, pid, start_time FROM servers")?;
@@ -372,7 +372,7 @@ fn restore(connection: &Connection) -> rusqlite::Result<Fleet> {
          LEFT JOIN runtimes r ON (r.target_id, r.server, r.pane_id) = (p.target_id, p.server, p.pane_id)
                               AND r.ended_at IS NULL",
     )?;
-    let rows = statement.query_map([], |row| Ok((server_key(row)?, word::<PaneId>(row, 2)?, pane(row)?)))?;
+    let rows = statement.query_map([], |row| Ok((server_key(row)?, parse_column::<PaneId>(row, 2)?, pane(row)?)))?;
     for row in rows {
         let (key, id, pane) = row?;
         if let Some(server) = servers.get_mut(&key) {
@@ -389,7 +389,7 @@ fn server_key(row: &Row<'_>) -> rusqlite::Result<ServerKey> {
 }
 
 fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
-    let place = Placement { session: word(row, 3)?, session_name: row.get(4)?, window_index: 0 };
+    let place = Placement { session: parse_column(row, 3)?, session_name: row.get(4)?, window_index: 0 };
     let runtime = match row.get::<_, Option<String>>(10)? {
         Some(id) => Some(runtime(row, id)?),
         None => None,
@@ -398,7 +398,7 @@ fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
         epoch: row.get(7)?,
         pid: row.get(8)?,
         tty: String::new(),
-        window: word(row, 5)?,
+        window: parse_column(row, 5)?,
         window_name: row.get(6)?,
         pane_index: 0,
         title: String::new(),
@@ -406,7 +406,7 @@ fn pane(row: &Row<'_>) -> rusqlite::Result<Pane> {
         placements: BTreeSet::from([place]),
         foreground: None,
         runtime,
-        updated_at: time(row, 9)?,
+        updated_at: timestamp_column(row, 9)?,
     })
 }
 
@@ -418,11 +418,11 @@ fn runtime(row: &Row<'_>, id: String) -> rusqlite::Result<Runtime> {
         process: ProcessRef { pid: row.get(12)?, start: row.get::<_, i64>(13)?.cast_unsigned() },
         // The next look at the process tells.
         suspended: false,
-        started_at: time(row, 14)?,
+        started_at: timestamp_column(row, 14)?,
     })
 }
 
-pub(super) fn word<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+pub(super) fn parse_column<T: std::str::FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
 {
@@ -431,7 +431,7 @@ where
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e)))
 }
 
-pub(super) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+pub(super) fn timestamp_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
     Timestamp::from_microsecond(row.get(column)?)
         .map_err(|e| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Integer, Box::new(e)))
 }

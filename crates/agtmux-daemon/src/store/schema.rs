@@ -281,15 +281,8 @@ ALTER TABLE events RENAME COLUMN whereabouts TO origin;
 ALTER TABLE runtimes RENAME COLUMN memory TO adapter_state;
 ";
 
-const ALL: &[M<'static>] = &[
-    M::up(FIRST),
-    M::up(MEMORIES),
-    M::up(ACTIONS),
-    M::up(PLACES),
-    M::up(TURNS),
-    M::up(TASKS),
-    M::up(PLAIN_NAMES),
-];
+const ALL: &[M<'static>] =
+    &[M::up(FIRST), M::up(MEMORIES), M::up(ACTIONS), M::up(PLACES), M::up(TURNS), M::up(TASKS), M::up(PLAIN_NAMES)];
 
 pub(crate) const VERSION: u32 = ALL.len() as u32;
 

@@ -27,7 +27,7 @@ pub(crate) fn all(connection: &Connection) -> rusqlite::Result<Vec<Target>> {
     let mut targets = Vec::new();
     for row in rows {
         let (name, ssh) = row?;
-        match (TargetName::of_other(&name), ssh.unwrap_or_else(|| name.clone()).parse()) {
+        match (TargetName::parse_remote(&name), ssh.unwrap_or_else(|| name.clone()).parse()) {
             (Ok(name), Ok(ssh)) => targets.push(Target { name, ssh }),
             _ => tracing::warn!(name, "a stored target has no usable name and is left alone"),
         }

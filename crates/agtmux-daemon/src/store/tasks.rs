@@ -9,11 +9,11 @@ use agtmux_core::task::{RunId, TaskEvent};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 
-use super::rows::word;
+use super::rows::parse_column;
 
 /// One launch that has not been told to have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RunRow {
+pub(crate) struct TaskRunRow {
     pub(crate) run_id: RunId,
     pub(crate) socket: String,
     pub(crate) session: String,
@@ -28,14 +28,14 @@ pub(crate) struct RunRow {
 
 /// What the machine of one session remembers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MachineRow {
+pub(crate) struct TaskMachineRow {
     pub(crate) socket: String,
     pub(crate) session: String,
     /// None where there is nothing left to remember.
     pub(crate) machine: Option<String>,
 }
 
-pub(super) fn put_run(tx: &Transaction<'_>, run: &RunRow) -> rusqlite::Result<()> {
+pub(super) fn put_run(tx: &Transaction<'_>, run: &TaskRunRow) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO task_runs (run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
                                 launched_at, ended)
@@ -63,7 +63,7 @@ pub(super) fn drop_run(tx: &Transaction<'_>, run_id: &RunId) -> rusqlite::Result
     tx.prepare_cached("DELETE FROM task_runs WHERE run_id = ?1")?.execute([run_id.as_str()]).map(drop)
 }
 
-pub(super) fn put_machine(tx: &Transaction<'_>, row: &MachineRow) -> rusqlite::Result<()> {
+pub(super) fn put_machine(tx: &Transaction<'_>, row: &TaskMachineRow) -> rusqlite::Result<()> {
     match &row.machine {
         Some(machine) => tx
             .prepare_cached("INSERT OR REPLACE INTO task_machines (socket, session, machine) VALUES (?1, ?2, ?3)")?
@@ -97,34 +97,34 @@ pub(super) fn purge(tx: &Transaction<'_>, before: Timestamp) -> rusqlite::Result
 }
 
 /// Everything that has to be known to go on.
-pub(super) fn remembered(connection: &Connection) -> rusqlite::Result<(Vec<RunRow>, Vec<MachineRow>)> {
+pub(super) fn runs_and_machines(connection: &Connection) -> rusqlite::Result<(Vec<TaskRunRow>, Vec<TaskMachineRow>)> {
     let sql = "SELECT run_id, socket, session, task, server_pid, server_start, window_id, pane_id, pid, pid_start,
                       launched_at, ended FROM task_runs ORDER BY launched_at";
     let runs = connection.prepare(sql)?.query_map([], run)?.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut statement = connection.prepare("SELECT socket, session, machine FROM task_machines")?;
     let machine =
-        |row: &Row<'_>| Ok(MachineRow { socket: row.get(0)?, session: row.get(1)?, machine: Some(row.get(2)?) });
+        |row: &Row<'_>| Ok(TaskMachineRow { socket: row.get(0)?, session: row.get(1)?, machine: Some(row.get(2)?) });
     let machines = statement.query_map([], machine)?.collect::<rusqlite::Result<Vec<_>>>()?;
     Ok((runs, machines))
 }
 
-fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    Ok(RunRow {
-        run_id: word(row, 0)?,
+fn run(row: &Row<'_>) -> rusqlite::Result<TaskRunRow> {
+    Ok(TaskRunRow {
+        run_id: parse_column(row, 0)?,
         socket: row.get(1)?,
         session: row.get(2)?,
         task: row.get(3)?,
         generation: Generation { pid: row.get(4)?, start_time: row.get(5)? },
-        window: word(row, 6)?,
-        pane: word(row, 7)?,
+        window: parse_column(row, 6)?,
+        pane: parse_column(row, 7)?,
         process: ProcessRef { pid: row.get(8)?, start: row.get::<_, i64>(9)?.cast_unsigned() },
-        launched_at: super::rows::time(row, 10)?,
+        launched_at: super::rows::timestamp_column(row, 10)?,
         ended: row.get(11)?,
     })
 }
 
 /// How many events are read at once at the most.
-const MOST: u32 = 1000;
+const MAX_EVENTS: u32 = 1000;
 
 /// What was told of tasks, for whoever asks: all of them share one connection.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ pub(crate) struct TaskArchive {
 }
 
 impl TaskArchive {
-    pub(crate) fn of(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), connection: Mutex::default() }
     }
 
@@ -173,7 +173,7 @@ fn events(connection: &Connection, query: &TaskEventsQuery) -> rusqlite::Result<
          ORDER BY seq {order} LIMIT ?6"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let most = query.limit.unwrap_or(MOST).min(MOST);
+    let most = query.limit.unwrap_or(MAX_EVENTS).min(MAX_EVENTS);
     let after = query.after.unwrap_or(0).min(i64::MAX.unsigned_abs()).cast_signed();
     let of = params![after, query.session, query.socket, query.task, query.run_id, most];
     let rows = statement.query_map(of, |row| row.get::<_, String>(0))?;

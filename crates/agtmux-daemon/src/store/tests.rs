@@ -60,12 +60,12 @@ fn pane(runtime: Option<Runtime>, epoch: u32) -> Pane {
     }
 }
 
-fn put_server() -> Change {
-    Change::PutServer { key: server_key(), generation: GENERATION, healthy: true, at: at(1) }
+fn put_server() -> StoreChange {
+    StoreChange::PutServer { key: server_key(), generation: GENERATION, healthy: true, at: at(1) }
 }
 
-fn put_pane(runtime: Option<Runtime>, epoch: u32) -> Change {
-    Change::PutPane(Box::new(PaneRecord::of(&pane_key(), GENERATION, &pane(runtime, epoch))))
+fn put_pane(runtime: Option<Runtime>, epoch: u32) -> StoreChange {
+    StoreChange::PutPane(Box::new(PaneRecord::of(&pane_key(), GENERATION, &pane(runtime, epoch))))
 }
 
 fn in_temp<T>(test: impl AsyncFnOnce(&Path) -> T) -> T {
@@ -80,7 +80,7 @@ fn what_is_committed_comes_back() {
         let (store, before) = Store::open(path).expect("opened");
         assert_eq!((before.fleet, before.seq), (Fleet::default(), 0));
         store
-            .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), Change::ReserveSeq(99)])
+            .commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1), StoreChange::ReserveSeq(99)])
             .await
             .expect("written");
         drop(store);
@@ -114,7 +114,7 @@ fn a_pane_has_its_next_runtime_once_the_last_has_ended() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
         store.commit(vec![put_server(), put_pane(Some(runtime(50, 1)), 1)]).await.expect("written");
-        let end = Change::EndRuntime { id: runtime(50, 1).id, at: at(9) };
+        let end = StoreChange::EndRuntime { id: runtime(50, 1).id, at: at(9) };
         store.commit(vec![end, put_pane(Some(runtime(51, 2)), 2)]).await.expect("written");
         drop(store);
         let (_store, after) = Store::open(path).expect("opened again");
@@ -136,7 +136,10 @@ fn an_end_that_was_not_written_does_not_bar_the_way() {
         assert_eq!(current(path), Some(runtime(51, 2).id));
         store.commit(vec![put_pane(None, 3)]).await.expect("written");
         assert_eq!(current(path), None);
-        store.commit(vec![put_pane(Some(runtime(52, 3)), 3), Change::DropPane(pane_key())]).await.expect("written");
+        store
+            .commit(vec![put_pane(Some(runtime(52, 3)), 3), StoreChange::DropPane(pane_key())])
+            .await
+            .expect("written");
         store.commit(vec![put_pane(Some(runtime(53, 4)), 4)]).await.expect("also after the pane was dropped");
         assert_eq!(current(path), Some(runtime(53, 4).id));
     });
@@ -158,7 +161,7 @@ fn random_damage_never_keeps_the_daemon_from_starting() {
     in_temp(async |path| {
         let (store, _) = Store::open(path).expect("opened");
         for epoch in 1..50 {
-            let end = Change::EndRuntime { id: runtime(epoch, epoch).id, at: at(9) };
+            let end = StoreChange::EndRuntime { id: runtime(epoch, epoch).id, at: at(9) };
             store.commit(vec![put_server(), put_pane(Some(runtime(epoch, epoch)), epoch), end]).await.expect("written");
         }
         drop(store);

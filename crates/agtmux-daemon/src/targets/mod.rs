@@ -1,14 +1,14 @@
 //! The other hosts: which there are, and a task for each that keeps in touch with it. Nobody waits for any of them.
 
-mod bare;
-mod channel;
+mod agentless;
+mod collect_connection;
+mod connection_end;
 mod doctor;
-mod end;
-mod lines;
+mod line_reader;
 mod link;
 mod supervisor;
 #[cfg(test)]
-mod trial;
+mod test_process;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,90 +17,104 @@ use std::time::Duration;
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{self, EvidenceKind, NewTarget, SshWay, TargetItem};
-use agtmux_core::fleet::{Fleet, Observation};
+use agtmux_api::wire::{self, EvidenceKind, NewTarget, SshDestination, TargetItem};
+use agtmux_core::fleet::{Fleet, TopologyUpdate};
 use agtmux_core::ids::TargetName;
 use agtmux_core::target::{SshTarget, Target, TargetHealth, TargetKind};
-use agtmux_tmux::ssh::Ssh;
+use agtmux_tmux::ssh::SshClient;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
+use crate::event_log::EventLog;
 use crate::observe::Discovery;
-use crate::shared::Shared;
-use crate::store::{Change, Store};
-pub(crate) use link::{Link, LinkError};
+use crate::store::{Store, StoreChange};
+pub(crate) use link::{LinkError, TargetLink};
 use supervisor::Supervisor;
 
 /// How long somebody who asks for a connection waits to be told what came of it.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// More than anybody has.
-const MOST_TARGETS: usize = 256;
+const MAX_TARGETS: usize = 256;
 
 #[derive(Clone)]
-pub(crate) struct Targets(Arc<Inner>);
+pub(crate) struct TargetManager(Arc<Inner>);
 
 struct Inner {
     engine: EngineHandle,
     store: Arc<Store>,
-    shared: Arc<Shared>,
+    shared: Arc<EventLog>,
     clock: Clock,
     program: PathBuf,
     /// Where connections have their sockets.
     control_dir: PathBuf,
     discovery: Discovery,
-    kept: Mutex<BTreeMap<TargetName, Kept>>,
+    entries: Mutex<BTreeMap<TargetName, TargetEntry>>,
     /// One is added or removed by one at a time.
-    changing: tokio::sync::Mutex<()>,
+    change_lock: tokio::sync::Mutex<()>,
 }
 
-struct Kept {
+struct TargetEntry {
     ssh: SshTarget,
-    link: Link,
+    link: TargetLink,
     task: JoinHandle<()>,
 }
 
 /// What is needed to reach other hosts.
-pub(crate) struct Means {
+pub(crate) struct TargetOptions {
     pub(crate) program: PathBuf,
     pub(crate) control_dir: PathBuf,
     /// Hosts without an agtmux are observed from here.
     pub(crate) discovery: Discovery,
 }
 
-impl Targets {
+impl TargetManager {
     /// Begins to keep in touch with every host that was stored. Each is shown as it was known until it answers.
     pub(crate) async fn start(
-        means: Means,
+        means: TargetOptions,
         stored: Vec<Target>,
         remembered: &Fleet,
         engine: EngineHandle,
         store: Arc<Store>,
-        shared: Arc<Shared>,
+        shared: Arc<EventLog>,
         clock: Clock,
     ) -> Self {
-        let Means { program, control_dir, discovery } = means;
+        let TargetOptions { program, control_dir, discovery } = means;
         let (kept, changing) = (Mutex::default(), tokio::sync::Mutex::default());
-        let inner = Inner { engine, store, shared, clock, program, control_dir, discovery, kept, changing };
+        let inner = Inner {
+            engine,
+            store,
+            shared,
+            clock,
+            program,
+            control_dir,
+            discovery,
+            entries: kept,
+            change_lock: changing,
+        };
         let targets = Self(Arc::new(inner));
         let mut unknown: Vec<TargetName> = remembered.servers().map(|(key, _)| key.target.clone()).collect();
         unknown.retain(|name| !name.is_local() && !stored.iter().any(|target| target.name == *name));
         for target in unknown {
-            targets.0.engine.observe(Observation::TargetLeft { target }).await;
+            targets.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target }).await;
         }
         for target in stored {
             // What was known of it is from before: until it answers nobody knows.
             let message = "it has not answered yet".to_owned();
-            targets.0.engine.observe(Observation::TargetLost { target: target.name.clone(), message }).await;
-            targets.keep(target);
+            targets
+                .0
+                .engine
+                .apply_topology(TopologyUpdate::TargetUnreachable { target: target.name.clone(), message })
+                .await;
+            targets.start_supervisor(target);
         }
-        targets.0.engine.settle().await;
+        targets.0.engine.flush().await;
         targets
     }
 
-    fn keep(&self, target: Target) {
-        let link = Link::new(self.0.clock.now());
+    fn start_supervisor(&self, target: Target) {
+        let link = TargetLink::new(self.0.clock.now());
         let ssh = self.ssh(&target.name, &target.ssh);
         let supervisor = Supervisor::new(
             target.name.clone(),
@@ -111,40 +125,40 @@ impl Targets {
             link.clone(),
         );
         let task = tokio::spawn(supervisor.run());
-        self.kept().insert(target.name, Kept { ssh: target.ssh, link, task });
+        self.entries().insert(target.name, TargetEntry { ssh: target.ssh, link, task });
     }
 
-    fn ssh(&self, target: &TargetName, destination: &SshTarget) -> Ssh {
+    fn ssh(&self, target: &TargetName, destination: &SshTarget) -> SshClient {
         // A socket's path has about a hundred bytes: the name is made short.
         let name = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_str().as_bytes()).simple().to_string();
-        Ssh::new(&self.0.program, destination.as_str(), self.0.control_dir.join(&name[..12]))
+        SshClient::new(&self.0.program, destination.as_str(), self.0.control_dir.join(&name[..12]))
     }
 
     pub(crate) fn is_known(&self, name: &str) -> bool {
-        name == TargetName::LOCAL || self.kept().contains_key(&TargetName::new(name))
+        name == TargetName::LOCAL || self.entries().contains_key(&TargetName::new(name))
     }
 
-    pub(crate) fn link(&self, name: &TargetName) -> Option<Link> {
-        self.kept().get(name).map(|kept| kept.link.clone())
+    pub(crate) fn link(&self, name: &TargetName) -> Option<TargetLink> {
+        self.entries().get(name).map(|kept| kept.link.clone())
     }
 
     /// How a person gets there.
-    pub(crate) fn way(&self, name: &TargetName) -> Option<SshWay> {
-        let destination = self.kept().get(name)?.ssh.to_string();
-        Some(SshWay { program: self.0.program.display().to_string(), destination })
+    pub(crate) fn ssh_route(&self, name: &TargetName) -> Option<SshDestination> {
+        let destination = self.entries().get(name)?.ssh.to_string();
+        Some(SshDestination { program: self.0.program.display().to_string(), destination })
     }
 
-    pub(crate) fn list(&self) -> wire::Targets {
-        let others: Vec<(TargetName, SshTarget, Link)> =
-            self.kept().iter().map(|(name, kept)| (name.clone(), kept.ssh.clone(), kept.link.clone())).collect();
-        let mut items = vec![self.local()];
+    pub(crate) fn list(&self) -> wire::TargetList {
+        let others: Vec<(TargetName, SshTarget, TargetLink)> =
+            self.entries().iter().map(|(name, kept)| (name.clone(), kept.ssh.clone(), kept.link.clone())).collect();
+        let mut items = vec![self.local_item()];
         items.extend(others.iter().map(|(name, ssh, link)| self.item(name, ssh, link)));
-        wire::Targets { schema_version: SCHEMA_VERSION, items }
+        wire::TargetList { schema_version: SCHEMA_VERSION, items }
     }
 
-    fn local(&self) -> TargetItem {
+    fn local_item(&self) -> TargetItem {
         let shared = self.0.shared.read();
-        let (panes, agents) = shared.view.tally(TargetName::LOCAL);
+        let (panes, agents) = shared.view.count_panes(TargetName::LOCAL);
         let trouble = shared.view.errors().iter().find(|error| error.target == TargetName::LOCAL);
         TargetItem {
             name: TargetName::LOCAL.into(),
@@ -163,9 +177,9 @@ impl Targets {
         }
     }
 
-    fn item(&self, name: &TargetName, ssh: &SshTarget, link: &Link) -> TargetItem {
+    fn item(&self, name: &TargetName, ssh: &SshTarget, link: &TargetLink) -> TargetItem {
         let status = link.status();
-        let (panes, agents) = self.0.shared.read().view.tally(name.as_str());
+        let (panes, agents) = self.0.shared.read().view.count_panes(name.as_str());
         TargetItem {
             name: name.to_string(),
             kind: TargetKind::Ssh,
@@ -183,59 +197,59 @@ impl Targets {
         }
     }
 
-    fn find(&self, name: &str) -> Result<(TargetName, SshTarget, Link), ApiError> {
+    fn find(&self, name: &str) -> Result<(TargetName, SshTarget, TargetLink), ApiError> {
         let key = TargetName::new(name);
-        let kept = self.kept();
+        let kept = self.entries();
         let found = kept.get(&key).map(|kept| (key.clone(), kept.ssh.clone(), kept.link.clone()));
         found.ok_or_else(|| no_such_target(name))
     }
 
     pub(crate) async fn add(&self, new: NewTarget) -> Result<TargetItem, ApiError> {
-        let bad = |error: agtmux_core::target::BadName| {
+        let bad = |error: agtmux_core::target::TargetNameError| {
             ApiError::new(ErrorCode::BadRequest, error.to_string()).with_hint("agtmux target add --help")
         };
         if new.kind == TargetKind::Local {
             let message = format!("'{}' is this machine and is always watched", TargetName::LOCAL);
             return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("agtmux target list"));
         }
-        let name = TargetName::of_other(&new.name).map_err(bad)?;
+        let name = TargetName::parse_remote(&new.name).map_err(bad)?;
         let ssh: SshTarget = new.ssh_target.as_deref().unwrap_or(&new.name).parse().map_err(bad)?;
-        let turn = self.0.changing.lock().await;
+        let turn = self.0.change_lock.lock().await;
         if self.is_known(name.as_str()) {
             let error = ApiError::new(ErrorCode::TargetExists, format!("there is a target '{name}' already"));
             return Err(error.with_hint(format!("agtmux target remove {name}   (then add it again)")));
         }
-        if self.kept().len() >= MOST_TARGETS {
-            let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_TARGETS} targets are the most"));
+        if self.entries().len() >= MAX_TARGETS {
+            let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_TARGETS} targets are the most"));
             return Err(error.with_hint("agtmux target remove"));
         }
         let target = Target { name: name.clone(), ssh };
-        self.write(Change::PutSshTarget(target.clone())).await?;
-        self.keep(target);
+        self.commit(StoreChange::PutSshTarget(target.clone())).await?;
+        self.start_supervisor(target);
         // Others need not wait for this one to answer.
         drop(turn);
         let (_, _, link) = self.find(name.as_str())?;
-        self.after(name.as_str(), link.tried(0)).await
+        self.item_after(name.as_str(), link.wait_for_attempt(0)).await
     }
 
     /// Tries at once, and tells what came of it.
     pub(crate) async fn connect(&self, name: &str) -> Result<TargetItem, ApiError> {
         if name == TargetName::LOCAL {
-            return Ok(self.local());
+            return Ok(self.local_item());
         }
         let (_, _, link) = self.find(name)?;
-        let before = link.status().tries;
-        if link.nudge() {
-            return self.after(name, link.tried_again(before)).await;
+        let before = link.status().attempts;
+        if link.request_retry() {
+            return self.item_after(name, link.wait_for_new_attempt(before)).await;
         }
-        self.after(name, link.tried(0)).await
+        self.item_after(name, link.wait_for_attempt(0)).await
     }
 
     /// How it fares then, or after a time in which somebody can be asked to wait.
-    async fn after(&self, name: &str, tried: impl Future<Output = ()>) -> Result<TargetItem, ApiError> {
-        let _ = tokio::time::timeout(CONNECTED_WITHIN, tried).await;
+    async fn item_after(&self, name: &str, tried: impl Future<Output = ()>) -> Result<TargetItem, ApiError> {
+        let _ = tokio::time::timeout(CONNECT_TIMEOUT, tried).await;
         let (name, ssh, link) = self.find(name)?;
-        self.0.engine.settle().await;
+        self.0.engine.flush().await;
         Ok(self.item(&name, &ssh, &link))
     }
 
@@ -244,20 +258,20 @@ impl Targets {
             let error = ApiError::new(ErrorCode::BadRequest, "this machine is always watched");
             return Err(error.with_hint("agtmux target list"));
         }
-        let _turn = self.0.changing.lock().await;
+        let _turn = self.0.change_lock.lock().await;
         let (key, ssh, _) = self.find(name)?;
-        self.write(Change::DropTarget(key.clone())).await?;
-        let Some(kept) = self.kept().remove(&key) else { return Err(no_such_target(name)) };
+        self.commit(StoreChange::DropTarget(key.clone())).await?;
+        let Some(kept) = self.entries().remove(&key) else { return Err(no_such_target(name)) };
         // What it was doing ends with it, and so does its ssh.
         kept.task.abort();
         let _ = kept.task.await;
-        self.ssh(&key, &ssh).forget_connection();
-        self.0.engine.observe(Observation::TargetLeft { target: key }).await;
-        self.0.engine.settle().await;
+        self.ssh(&key, &ssh).remove_control_socket();
+        self.0.engine.apply_topology(TopologyUpdate::TargetRemoved { target: key }).await;
+        self.0.engine.flush().await;
         Ok(())
     }
 
-    async fn write(&self, change: Change) -> Result<(), ApiError> {
+    async fn commit(&self, change: StoreChange) -> Result<(), ApiError> {
         self.0.store.commit(vec![change]).await.map_err(|error| {
             let error = ApiError::new(ErrorCode::NotStored, format!("it could not be written down: {error}"));
             error.with_hint("agtmux daemon status")
@@ -265,19 +279,19 @@ impl Targets {
     }
 
     /// Ends every connection.
-    pub(crate) async fn retire(&self) {
-        let all = std::mem::take(&mut *self.kept());
+    pub(crate) async fn shut_down(&self) {
+        let all = std::mem::take(&mut *self.entries());
         for kept in all.values() {
             kept.task.abort();
         }
         for (name, kept) in all {
             let _ = kept.task.await;
-            self.ssh(&name, &kept.ssh).forget_connection();
+            self.ssh(&name, &kept.ssh).remove_control_socket();
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<TargetName, Kept>> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<TargetName, TargetEntry>> {
+        self.0.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

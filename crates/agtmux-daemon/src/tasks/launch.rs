@@ -6,99 +6,110 @@ use std::time::{Duration, Instant};
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::task_files::{RunFiles, RunSpec};
-use agtmux_api::wire::{TaskRestart, TaskRun, TaskStarted};
-use agtmux_core::fleet::TaskStand;
+use agtmux_api::wire::{TaskRestartRequest, TaskRunRequest, TaskStarted};
+use agtmux_core::fleet::PaneTaskStatus;
 use agtmux_core::ids::{Generation, PaneId, ProcessRef, WindowId};
-use agtmux_core::task::{Ending, Launch, RunId, TaskInput, TaskName};
+use agtmux_core::task::{LaunchedRun, PlannedRemoval, RunId, TaskInput, TaskName};
 use agtmux_tmux::{
-    Launch as TmuxLaunch, LaunchError, Launched, SHOWN_CUT, SlotKeeper, SlotPane, TaskSession, TmuxError, TmuxServer,
+    LaunchError, LaunchedPane, SHOWN_CUT, TaskLaunch as TmuxLaunch, TaskPane, TaskSessionOwner, TmuxError, TmuxServer,
+    TmuxTaskSession,
 };
 use jiff::SignedDuration;
 use uuid::Uuid;
 
-use super::book::{Run, Session};
-use super::look::lives;
-use super::{Place, Tasks, no_session, not_ours, tmux_failed};
-use crate::actions::{Asker, Noted};
-use crate::store::{Change, RunRow};
+use super::session_check::is_alive;
+use super::task_registry::{TrackedRun, TrackedSession};
+use super::{TaskSessionKey, Tasks, no_session, not_ours, tmux_failed};
+use crate::actions::{RequestCaller, TaskActionEntry};
+use crate::store::{StoreChange, TaskRunRow};
 
 /// A shell gets it as one word, and Linux has no words of 128 KiB.
-const LONGEST_COMMAND: usize = 127 << 10;
+const MAX_COMMAND_BYTES: usize = 127 << 10;
 
 /// No look takes longer.
-const LATELY: SignedDuration = SignedDuration::from_secs(60);
+const RECENT_LAUNCH: SignedDuration = SignedDuration::from_secs(60);
 
 /// So long one that was replaced may take to say how it ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const EXIT_RECORD_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What is started, and for whom.
-struct What<'a> {
+struct LaunchRequest<'a> {
     task: &'a TaskName,
     command: &'a str,
     cwd: &'a str,
     /// Empty where it is not known.
-    keeper: &'a str,
-    asker: &'a Asker,
+    owner_process: &'a str,
+    caller: &'a RequestCaller,
 }
 
 impl Tasks {
-    pub(crate) async fn run(&self, run: TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
+    pub(crate) async fn run(&self, run: TaskRunRequest, asker: &RequestCaller) -> Result<TaskStarted, ApiError> {
         let (session, task) = (run.session.as_str(), Some(run.task.as_str()));
-        let noted = Noted { asker, what: "run a task", session, task, text: Some(&run.command) };
-        self.0.actions.noted(noted, self.start_run(&run, asker)).await
+        let noted = TaskActionEntry { caller: asker, summary: "run a task", session, task, text: Some(&run.command) };
+        self.0.actions.audited(noted, self.start_run(&run, asker)).await
     }
 
-    async fn start_run(&self, run: &TaskRun, asker: &Asker) -> Result<TaskStarted, ApiError> {
-        let place = self.place(&run.session, run.socket.as_ref())?;
-        let task = checked(run)?;
-        let _turn = self.turn(&place).await;
+    async fn start_run(&self, run: &TaskRunRequest, asker: &RequestCaller) -> Result<TaskStarted, ApiError> {
+        let place = self.session_key(&run.session, run.socket.as_ref())?;
+        let task = checked_task_name(run)?;
+        let _turn = self.lock_session(&place).await;
         let tmux = self.tmux(&place);
         let project = run.project.clone().unwrap_or_else(|| run.cwd.clone());
-        let keeper = SlotKeeper { owner: self.0.owner.clone(), project, process: self.keeper_process(asker) };
+        let keeper = TaskSessionOwner { owner_id: self.0.owner.clone(), project, process: self.owner_process(asker) };
         let (command, cwd) = (run.command.as_str(), run.cwd.as_str());
-        let what = What { task: &task, command, cwd, keeper: &keeper.process, asker };
+        let what = LaunchRequest { task: &task, command, cwd, owner_process: &keeper.process, caller: asker };
         // Nobody takes the window for a task before it is one.
-        self.0.book.lock().await.session(&place).pending.push(task.to_string());
+        self.0.registry.lock().await.session(&place).pending_windows.push(task.to_string());
         let started = async {
-            let (session, slot) = self.slot(&tmux, &place, &task, &keeper).await?;
+            let (session, slot) = self.ensure_task_pane(&tmux, &place, &task, &keeper).await?;
             self.launch(&tmux, &place, &session, &slot, &what).await
         };
         let started = started.await;
-        self.0.book.lock().await.session(&place).pending.retain(|name| name != task.as_str());
+        self.0.registry.lock().await.session(&place).pending_windows.retain(|name| name != task.as_str());
         started
     }
 
     /// The same once more, as it was started.
-    pub(crate) async fn restart(&self, action: TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
-        let noted =
-            Noted { asker, what: "restart a task", session: &action.session, task: Some(&action.task), text: None };
-        self.0.actions.noted(noted, self.start_again(&action, asker)).await
+    pub(crate) async fn restart(
+        &self,
+        action: TaskRestartRequest,
+        asker: &RequestCaller,
+    ) -> Result<TaskStarted, ApiError> {
+        let noted = TaskActionEntry {
+            caller: asker,
+            summary: "restart a task",
+            session: &action.session,
+            task: Some(&action.task),
+            text: None,
+        };
+        self.0.actions.audited(noted, self.restart_task(&action, asker)).await
     }
 
-    async fn start_again(&self, action: &TaskRestart, asker: &Asker) -> Result<TaskStarted, ApiError> {
-        let place = self.place(&action.session, action.socket.as_ref())?;
-        let _turn = self.turn(&place).await;
+    async fn restart_task(&self, action: &TaskRestartRequest, asker: &RequestCaller) -> Result<TaskStarted, ApiError> {
+        let place = self.session_key(&action.session, action.socket.as_ref())?;
+        let _turn = self.lock_session(&place).await;
         let tmux = self.tmux(&place);
-        let (session, slot) = self.find_ours(&tmux, &place, &action.task).await?;
+        let (session, slot) = self.find_own_task(&tmux, &place, &action.task).await?;
         let task: TaskName = slot.window_name.parse().map_err(|error| bad(format!("{error}")))?;
-        let (command, cwd) = self.as_started(&slot).ok_or_else(|| not_known(&task))?;
-        let keeper = self.keeper_process(asker);
-        let what = What { task: &task, command: &command, cwd: &cwd, keeper: &keeper, asker };
+        let (command, cwd) = self.started_command(&slot).ok_or_else(|| unknown_command(&task))?;
+        let keeper = self.owner_process(asker);
+        let what = LaunchRequest { task: &task, command: &command, cwd: &cwd, owner_process: &keeper, caller: asker };
         self.launch(&tmux, &place, &session, &slot, &what).await
     }
 
     /// Whether nothing more will be told of a run. Its files go when it is over, and not before that is stored.
     pub(crate) async fn is_over(&self, run: &str) -> bool {
         let Ok(run) = run.parse::<RunId>() else { return true };
-        let is_awaited = |session: &Session| session.runs.contains_key(&run) || session.machine.awaits_end(&run);
-        let is_known = self.0.book.lock().await.sessions.values().any(is_awaited);
-        !is_known && !RunFiles::of(&self.0.dir, run.as_str()).spec().exists()
+        let is_awaited =
+            |session: &TrackedSession| session.runs.contains_key(&run) || session.machine.awaits_exit(&run);
+        let is_known = self.0.registry.lock().await.sessions.values().any(is_awaited);
+        !is_known && !RunFiles::in_dir(&self.0.dir, run.as_str()).spec().exists()
     }
 
     /// What was started in this window, and where. What the window shows of it may be cut, and is not word for word.
-    fn as_started(&self, slot: &SlotPane) -> Option<(String, String)> {
+    fn started_command(&self, slot: &TaskPane) -> Option<(String, String)> {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
-        let kept = run.and_then(|run| RunFiles::of(&self.0.dir, run.as_str()).read_kept_spec().ok());
+        let kept = run.and_then(|run| RunFiles::in_dir(&self.0.dir, run.as_str()).read_kept_spec().ok());
         if let Some(spec) = kept {
             return Some((spec.command, spec.cwd));
         }
@@ -106,70 +117,70 @@ impl Tasks {
         shown(&slot.task_command).zip(shown(&slot.task_cwd))
     }
 
-    pub(super) async fn turn(&self, place: &Place) -> tokio::sync::OwnedMutexGuard<()> {
-        self.0.turns.take(format!("{} {}", place.socket, place.session)).await
+    pub(super) async fn lock_session(&self, place: &TaskSessionKey) -> tokio::sync::OwnedMutexGuard<()> {
+        self.0.session_locks.take(format!("{} {}", place.socket, place.session)).await
     }
 
     /// The window of a task, by its name or its id, in a session that is ours. To be read only: where no task of ours has that
     /// name it may be a window that a user has made.
-    pub(super) async fn find(
+    pub(super) async fn find_task(
         &self,
         tmux: &TmuxServer,
-        place: &Place,
+        place: &TaskSessionKey,
         task: &str,
-    ) -> Result<(TaskSession, SlotPane), ApiError> {
-        let session = self.our_session(tmux, place).await?;
-        let slot = slot_of(&session, task).or_else(|| session.panes.iter().find(|pane| is_meant(pane, task)));
+    ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
+        let session = self.own_session(tmux, place).await?;
+        let slot = task_pane(&session, task).or_else(|| session.panes.iter().find(|pane| matches_task(pane, task)));
         let slot = slot.ok_or_else(|| no_task(place, task))?.clone();
         Ok((session, slot))
     }
 
     /// The same, for whoever does something to it: what a user has made beside our tasks is not touched.
-    pub(super) async fn find_ours(
+    pub(super) async fn find_own_task(
         &self,
         tmux: &TmuxServer,
-        place: &Place,
+        place: &TaskSessionKey,
         task: &str,
-    ) -> Result<(TaskSession, SlotPane), ApiError> {
-        let session = self.our_session(tmux, place).await?;
-        let Some(slot) = slot_of(&session, task).cloned() else {
-            let is_there = session.panes.iter().any(|pane| is_meant(pane, task));
+    ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
+        let session = self.own_session(tmux, place).await?;
+        let Some(slot) = task_pane(&session, task).cloned() else {
+            let is_there = session.panes.iter().any(|pane| matches_task(pane, task));
             return Err(if is_there { not_a_task(task) } else { no_task(place, task) });
         };
         Ok((session, slot))
     }
 
-    async fn our_session(&self, tmux: &TmuxServer, place: &Place) -> Result<TaskSession, ApiError> {
+    async fn own_session(&self, tmux: &TmuxServer, place: &TaskSessionKey) -> Result<TmuxTaskSession, ApiError> {
         let session = tmux.task_session(place.session.as_str()).await.map_err(|error| tmux_failed(&error))?;
         let session = session.ok_or_else(|| no_session(place))?;
-        if self.is_ours(&session.keeper) { Ok(session) } else { Err(not_ours(place)) }
+        if self.is_ours(&session.owner) { Ok(session) } else { Err(not_ours(place)) }
     }
 
     /// A pane for it: the one in which it ran before, or that of a new window.
-    async fn slot(
+    async fn ensure_task_pane(
         &self,
         tmux: &TmuxServer,
-        place: &Place,
+        place: &TaskSessionKey,
         task: &TaskName,
-        keeper: &SlotKeeper,
-    ) -> Result<(TaskSession, SlotPane), ApiError> {
+        keeper: &TaskSessionOwner,
+    ) -> Result<(TmuxTaskSession, TaskPane), ApiError> {
         let name = place.session.as_str();
         let failed = |error| tmux_failed(&error);
         let there = match tmux.task_session(name).await.map_err(failed)? {
-            Some(session) if !self.is_ours(&session.keeper) => return Err(not_ours(place)),
+            Some(session) if !self.is_ours(&session.owner) => return Err(not_ours(place)),
             Some(session) => session,
-            None => match tmux.make_task_session(name, task.as_str(), keeper).await {
-                Ok(()) => return self.find_ours(tmux, place, task.as_str()).await,
+            None => match tmux.create_task_session(name, task.as_str(), keeper).await {
+                Ok(()) => return self.find_own_task(tmux, place, task.as_str()).await,
                 // It could not be asked a moment ago, as if there were no server, or somebody else was quicker.
-                Err(error) if is_there_already(&error) => self.our_session(tmux, place).await?,
+                Err(error) if is_duplicate_session(&error) => self.own_session(tmux, place).await?,
                 Err(error) => return Err(failed(error)),
             },
         };
-        if let Some(slot) = slot_of(&there, task.as_str()).cloned() {
+        if let Some(slot) = task_pane(&there, task.as_str()).cloned() {
             return Ok((there, slot));
         }
-        let made = tmux.make_task_window(name, task.as_str()).await.map_err(failed)?;
-        let session = self.our_session(tmux, place).await?;
+        let made = tmux.create_task_window(name, task.as_str()).await.map_err(failed)?;
+        let session = self.own_session(tmux, place).await?;
         let slot = session.panes.iter().find(|pane| pane.window == made).cloned();
         let slot = slot.ok_or_else(|| no_task(place, task.as_str()))?;
         Ok((session, slot))
@@ -178,14 +189,14 @@ impl Tasks {
     async fn launch(
         &self,
         tmux: &TmuxServer,
-        place: &Place,
-        session: &TaskSession,
-        slot: &SlotPane,
-        &What { task, command, cwd, keeper, asker }: &What<'_>,
+        place: &TaskSessionKey,
+        session: &TmuxTaskSession,
+        slot: &TaskPane,
+        &LaunchRequest { task, command, cwd, owner_process: keeper, caller: asker }: &LaunchRequest<'_>,
     ) -> Result<TaskStarted, ApiError> {
         self.refuse_to_replace(asker, session, slot).await?;
         let run_id = RunId::from(Uuid::now_v7());
-        let files = RunFiles::of(&self.0.dir, run_id.as_str());
+        let files = RunFiles::in_dir(&self.0.dir, run_id.as_str());
         let spec = RunSpec {
             run_id: run_id.to_string(),
             socket: place.socket.clone(),
@@ -194,10 +205,10 @@ impl Tasks {
             command: command.to_owned(),
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
-            agent: self.0.actions.agent_behind(asker).await,
+            agent: self.0.actions.agent_behind_caller(asker).await,
         };
         let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));
-        written.inspect_err(|_| forget(&files)).map_err(|error| not_written(&error.to_string()))?;
+        written.inspect_err(|_| remove_run_files(&files)).map_err(|error| not_written(&error.to_string()))?;
         let word = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.spec().into()];
         let (program, reader) = (word("task-exec"), word("task-log"));
         let launch = TmuxLaunch {
@@ -210,20 +221,20 @@ impl Tasks {
             run: run_id.as_str(),
             command,
             cwd,
-            keeper: self.next_keeper(session, keeper),
+            owner_process: self.next_owner(session, keeper),
             program: &program,
             reader: &reader,
         };
         // What ended by itself is told as that; from here on what ends is ended by us.
-        let replaced = Ending::Replaced(WindowId(slot.window));
-        self.take_away(place, session, replaced).await.inspect_err(|_| forget(&files))?;
-        let launched = tmux.launch(&launch).await;
-        let launched = launched.map_err(|error| self.not_launched(run_id.clone(), &files, &error))?;
-        let row = self.row(place, session, task, run_id.clone(), launched);
-        if !self.begin(place, row.clone()).await {
+        let replaced = PlannedRemoval::Replaced(WindowId(slot.window));
+        self.record_ending(place, session, replaced).await.inspect_err(|_| remove_run_files(&files))?;
+        let launched = tmux.launch_task(&launch).await;
+        let launched = launched.map_err(|error| self.launch_failed(run_id.clone(), &files, &error))?;
+        let row = self.run_row(place, session, task, run_id.clone(), launched);
+        if !self.register_run(place, row.clone()).await {
             self.adopt_later(run_id, files);
         } else if let Some(old) = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok()) {
-            RunFiles::of(&self.0.dir, old.as_str()).remove_log();
+            RunFiles::in_dir(&self.0.dir, old.as_str()).remove_log();
         }
         Ok(TaskStarted {
             session: spec.session,
@@ -236,13 +247,13 @@ impl Tasks {
         })
     }
 
-    fn not_launched(&self, run_id: RunId, files: &RunFiles, error: &LaunchError) -> ApiError {
+    fn launch_failed(&self, run_id: RunId, files: &RunFiles, error: &LaunchError) -> ApiError {
         if let LaunchError::Tmux(error @ TmuxError::Timeout(_)) = error {
             // It may have come to it all the same: the window will show it.
             self.adopt_later(run_id, files.clone());
             return tmux_failed(error);
         }
-        forget(files);
+        remove_run_files(files);
         match error {
             LaunchError::Tmux(error) => tmux_failed(error),
             LaunchError::Gone => ApiError::new(ErrorCode::RuntimeStale, LaunchError::Gone.to_string())
@@ -250,9 +261,16 @@ impl Tasks {
         }
     }
 
-    fn row(&self, place: &Place, session: &TaskSession, task: &TaskName, run_id: RunId, at: Launched) -> RunRow {
+    fn run_row(
+        &self,
+        place: &TaskSessionKey,
+        session: &TmuxTaskSession,
+        task: &TaskName,
+        run_id: RunId,
+        at: LaunchedPane,
+    ) -> TaskRunRow {
         let start = self.0.discovery.processes().start_time(at.pane_pid).unwrap_or(0);
-        RunRow {
+        TaskRunRow {
             run_id,
             socket: place.socket.clone(),
             session: place.session.to_string(),
@@ -267,13 +285,13 @@ impl Tasks {
     }
 
     /// It runs: from here on its files tell of it. False if that could not be stored: then it is to be told again.
-    pub(super) async fn begin(&self, place: &Place, row: RunRow) -> bool {
-        self.await_last_words(place, row.window).await;
-        let mut book = self.0.book.lock().await;
+    pub(super) async fn register_run(&self, place: &TaskSessionKey, row: TaskRunRow) -> bool {
+        self.wait_for_exit_records(place, row.window).await;
+        let mut book = self.0.registry.lock().await;
         if book.session(place).runs.contains_key(&row.run_id) {
             return true;
         }
-        let launch = Launch {
+        let launch = LaunchedRun {
             run: row.run_id.clone(),
             server: row.generation,
             window: row.window,
@@ -281,62 +299,64 @@ impl Tasks {
             task: row.task.clone(),
         };
         let session = book.session(place);
-        let known = session.begun.clone();
-        session
-            .begun
-            .retain(|known| row.launched_at.duration_since(known.launched_at) < LATELY && known.window != row.window);
-        session.begun.push(row.clone());
+        let known = session.recent_launches.clone();
+        session.recent_launches.retain(|known| {
+            row.launched_at.duration_since(known.launched_at) < RECENT_LAUNCH && known.window != row.window
+        });
+        session.recent_launches.push(row.clone());
         // A run that had this window before and was not told to be over never will be, unless it has ended by itself just before.
         let (mut replaced, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
             std::mem::take(&mut session.runs).into_iter().partition(|(_, run)| run.row.window == row.window);
         session.runs = kept;
-        let mut inputs: Vec<TaskInput> = replaced.values_mut().filter_map(Run::last_word).collect();
+        let mut inputs: Vec<TaskInput> = replaced.values_mut().filter_map(TrackedRun::unreported_exit).collect();
         inputs.push(TaskInput::Started(launch));
-        let mut changes: Vec<Change> = replaced.keys().cloned().map(Change::DropRun).collect();
-        changes.push(Change::PutRun(Box::new(row.clone())));
-        session.runs.insert(row.run_id.clone(), Run::new(row.clone(), &self.0.dir));
-        self.observe(place, &row, Some(TaskStand::Running)).await;
-        let stored = self.tell(&mut book, place, inputs, changes).await;
+        let mut changes: Vec<StoreChange> = replaced.keys().cloned().map(StoreChange::DropTaskRun).collect();
+        changes.push(StoreChange::PutTaskRun(Box::new(row.clone())));
+        session.runs.insert(row.run_id.clone(), TrackedRun::new(row.clone(), &self.0.dir));
+        self.observe_task(place, &row, Some(PaneTaskStatus::Running)).await;
+        let stored = self.apply_inputs(&mut book, place, inputs, changes).await;
         if stored {
             replaced.values().for_each(|run| run.files.remove());
             replaced.values().for_each(|run| run.files.remove_log());
         } else {
             let session = book.session(place);
-            session.begun = known;
+            session.recent_launches = known;
             session.runs.remove(&row.run_id);
             session.runs.append(&mut replaced);
         }
         drop(book);
         // It may have ended before it was known.
-        self.0.nudge.notify_one();
+        self.0.wake.notify_one();
         stored
     }
 
     /// What was in the window may have ended by itself a moment before it was replaced: how, it writes down at once.
-    async fn await_last_words(&self, place: &Place, window: WindowId) {
+    async fn wait_for_exit_records(&self, place: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
-        let until = Instant::now() + LAST_WORDS;
-        let speaks = |run: &&Run| {
-            run.row.window == window && run.files.read_exit().is_none() && lives(&*processes, run.row.process)
+        let until = Instant::now() + EXIT_RECORD_TIMEOUT;
+        let speaks = |run: &&TrackedRun| {
+            run.row.window == window && run.files.read_exit().is_none() && is_alive(&*processes, run.row.process)
         };
-        while self.0.book.lock().await.session(place).runs.values().any(|run| speaks(&run)) && Instant::now() < until {
+        while self.0.registry.lock().await.session(place).runs.values().any(|run| speaks(&run))
+            && Instant::now() < until
+        {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        self.await_readers(place, |concerned| concerned == window).await;
+        self.wait_for_readers(place, |concerned| concerned == window).await;
     }
 }
 
-fn is_there_already(error: &TmuxError) -> bool {
+fn is_duplicate_session(error: &TmuxError) -> bool {
     matches!(error, TmuxError::Failed(said) if said.contains("duplicate session"))
 }
 
 /// Of a launch that did not happen nothing is left.
-fn forget(files: &RunFiles) {
+fn remove_run_files(files: &RunFiles) {
     files.remove();
     files.remove_log();
 }
 
-fn is_meant(pane: &SlotPane, task: &str) -> bool {
+fn matches_task(pane: &TaskPane, task: &str) -> bool {
     match task.parse::<WindowId>() {
         Ok(window) => WindowId(pane.window) == window,
         Err(_) => pane.window_name == task,
@@ -345,15 +365,15 @@ fn is_meant(pane: &SlotPane, task: &str) -> bool {
 
 /// The pane of a task, in the window of this name or id: the one that we have marked. A user may have windows of that name, too,
 /// and panes beside ours.
-fn slot_of<'a>(session: &'a TaskSession, task: &str) -> Option<&'a SlotPane> {
-    let meant = || session.panes.iter().filter(|pane| is_meant(pane, task));
-    let is_alone = |pane: &SlotPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;
+fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPane> {
+    let meant = || session.panes.iter().filter(|pane| matches_task(pane, task));
+    let is_alone = |pane: &TaskPane| session.panes.iter().filter(|other| other.window == pane.window).count() == 1;
     // Made for a task that was not started, or by a helper that marks no panes.
-    let unmarked = |pane: &&SlotPane| pane.waits || pane.run.is_none() && pane.task_command.is_some();
-    meant().find(|pane| pane.marked).or_else(|| meant().find(|pane| unmarked(pane) && is_alone(pane)))
+    let unmarked = |pane: &&TaskPane| pane.awaits_run || pane.run.is_none() && pane.task_command.is_some();
+    meant().find(|pane| pane.is_task_pane).or_else(|| meant().find(|pane| unmarked(pane) && is_alone(pane)))
 }
 
-fn no_task(place: &Place, task: &str) -> ApiError {
+fn no_task(place: &TaskSessionKey, task: &str) -> ApiError {
     ApiError::new(ErrorCode::RefNotFound, format!("there is no task '{task}' in '{}'", place.session))
         .with_hint("agtmux task list")
 }
@@ -363,18 +383,18 @@ fn not_a_task(task: &str) -> ApiError {
     ApiError::new(ErrorCode::Precondition, message).with_hint("agtmux task run NAME 'COMMAND' starts a task")
 }
 
-fn not_known(task: &TaskName) -> ApiError {
+fn unknown_command(task: &TaskName) -> ApiError {
     let message = format!("'{task}' cannot be started again: how it was started is not known");
     ApiError::new(ErrorCode::Precondition, message).with_hint(format!("agtmux task run {task} 'COMMAND'"))
 }
 
-fn checked(run: &TaskRun) -> Result<TaskName, ApiError> {
+fn checked_task_name(run: &TaskRunRequest) -> Result<TaskName, ApiError> {
     let task: TaskName = run.task.parse().map_err(|error| bad(format!("{error}")))?;
     if run.command.trim().is_empty() {
         return Err(bad("there is no command to run".into()));
     }
-    if run.command.len() > LONGEST_COMMAND || run.command.contains('\0') {
-        return Err(bad(format!("a command has up to {} KiB, and no NUL in it", LONGEST_COMMAND >> 10)));
+    if run.command.len() > MAX_COMMAND_BYTES || run.command.contains('\0') {
+        return Err(bad(format!("a command has up to {} KiB, and no NUL in it", MAX_COMMAND_BYTES >> 10)));
     }
     let paths = [Some(&run.cwd), run.project.as_ref()];
     if let Some(path) = paths.into_iter().flatten().find(|path| !path.starts_with('/') || path.contains('\0')) {

@@ -5,17 +5,17 @@
 //! goes through the machine of its session, is stored in one transaction with what the machine remembers, and is told then: a
 //! daemon that was away finds everything when it comes back, and tells nothing twice.
 
-mod book;
 mod end;
 mod follow;
-mod keeper;
 mod launch;
-mod litter;
-mod look;
 mod on_event;
+mod orphan_cleanup;
 mod read;
-mod run_news;
+mod run_files;
+mod session_check;
+mod session_owner;
 mod startup;
+mod task_registry;
 mod titles;
 
 use std::path::PathBuf;
@@ -23,23 +23,23 @@ use std::sync::Arc;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::paths::Paths;
-use agtmux_core::task::TaskSession;
-use agtmux_tmux::{SlotKeeper, TmuxError, TmuxServer, default_socket};
+use agtmux_core::task::TaskSessionName;
+use agtmux_tmux::{TaskSessionOwner, TmuxError, TmuxServer, default_socket};
 use tokio::sync::{Mutex, Notify};
 
 use crate::actions::Actions;
 use crate::clock::Clock;
 use crate::engine::EngineHandle;
 use crate::observe::Discovery;
-use crate::store::{MachineRow, RunRow, Store, TaskArchive};
-use book::Book;
-use on_event::OnEvent;
+use crate::store::{Store, TaskArchive, TaskMachineRow, TaskRunRow};
+use on_event::EventProgramRunner;
+use task_registry::TaskRegistry;
 
 /// Everything that has to do with tasks.
 #[derive(Clone)]
-pub(crate) struct Tasks(Arc<Inner>);
+pub(crate) struct Tasks(Arc<TasksInner>);
 
-struct Inner {
+struct TasksInner {
     engine: EngineHandle,
     discovery: Discovery,
     actions: Actions,
@@ -49,19 +49,19 @@ struct Inner {
     owner: String,
     /// The program that is started in panes, if there is one.
     program: PathBuf,
-    book: Mutex<Book>,
+    registry: Mutex<TaskRegistry>,
     /// Something is to be looked at, and not because a file tells.
-    nudge: Notify,
+    wake: Notify,
     /// One session is changed by one at a time.
-    turns: crate::actions::Locks,
-    on_event: OnEvent,
+    session_locks: crate::actions::NamedLocks,
+    on_event: EventProgramRunner,
 }
 
 /// One session of one server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Place {
+struct TaskSessionKey {
     socket: String,
-    session: TaskSession,
+    session: TaskSessionName,
 }
 
 impl Tasks {
@@ -72,47 +72,59 @@ impl Tasks {
         store: &Store,
         clock: Clock,
         paths: &Paths,
-        remembered: (Vec<RunRow>, Vec<MachineRow>),
+        remembered: (Vec<TaskRunRow>, Vec<TaskMachineRow>),
     ) -> Self {
         let dir = paths.tasks_dir();
         let program = std::env::current_exe().unwrap_or_default();
-        let archive = Arc::new(TaskArchive::of(store.path()));
-        let on_event = OnEvent::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
-        let book = Mutex::new(Book::of(remembered, &dir));
-        let (nudge, turns) = (Notify::new(), crate::actions::Locks::default());
+        let archive = Arc::new(TaskArchive::new(store.path()));
+        let on_event = EventProgramRunner::start(&discovery.config().tasks, Arc::clone(&archive), &paths.state_dir);
+        let book = Mutex::new(TaskRegistry::of(remembered, &dir));
+        let (nudge, turns) = (Notify::new(), crate::actions::NamedLocks::default());
         let owner = paths.task_owner();
-        let inner =
-            Inner { engine, discovery, actions, archive, clock, dir, owner, program, book, nudge, turns, on_event };
+        let inner = TasksInner {
+            engine,
+            discovery,
+            actions,
+            archive,
+            clock,
+            dir,
+            owner,
+            program,
+            registry: book,
+            wake: nudge,
+            session_locks: turns,
+            on_event,
+        };
         let tasks = Self(Arc::new(inner));
         // Before anybody can start one: what is there now was begun by a daemon before this one.
-        let begun = tasks.files_in_dir();
+        let begun = tasks.run_specs_in_dir();
         tokio::spawn(tasks.clone().follow(begun));
-        tokio::spawn(tasks.clone().tidy());
+        tokio::spawn(tasks.clone().remove_orphans());
         tasks
     }
 
-    fn place(&self, session: &str, socket: Option<&String>) -> Result<Place, ApiError> {
+    fn session_key(&self, session: &str, socket: Option<&String>) -> Result<TaskSessionKey, ApiError> {
         let bad = |message: String| {
             ApiError::new(ErrorCode::BadRequest, message)
                 .with_hint("agtmux task session-name prints one; --session or AGTMUX_SESSION says which is meant")
         };
-        let session: TaskSession = session.parse().map_err(|error| bad(format!("{error}")))?;
+        let session: TaskSessionName = session.parse().map_err(|error| bad(format!("{error}")))?;
         let socket = match socket {
             Some(socket) if PathBuf::from(socket).is_absolute() => socket.clone(),
             Some(socket) => return Err(bad(format!("'{socket}' is no absolute path of a tmux socket"))),
             None => default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()).display().to_string(),
         };
-        Ok(Place { socket, session })
+        Ok(TaskSessionKey { socket, session })
     }
 
-    fn tmux(&self, place: &Place) -> TmuxServer {
+    fn tmux(&self, place: &TaskSessionKey) -> TmuxServer {
         let config = self.0.discovery.config();
         TmuxServer::new(&config.tmux.program, &place.socket, config.tmux_bridge.subprocess_timeout.0)
     }
 
     /// Ours is what this agtmux of this user has made: a name is no proof.
-    fn is_ours(&self, keeper: &SlotKeeper) -> bool {
-        keeper.owner == self.0.owner
+    fn is_ours(&self, keeper: &TaskSessionOwner) -> bool {
+        keeper.owner_id == self.0.owner
     }
 }
 
@@ -130,12 +142,12 @@ fn not_stored() -> ApiError {
         .with_hint("agtmux daemon status")
 }
 
-fn no_session(place: &Place) -> ApiError {
+fn no_session(place: &TaskSessionKey) -> ApiError {
     ApiError::new(ErrorCode::RefNotFound, format!("there is no session '{}'", place.session))
         .with_hint("agtmux task run NAME 'COMMAND' makes it")
 }
 
-fn not_ours(place: &Place) -> ApiError {
+fn not_ours(place: &TaskSessionKey) -> ApiError {
     let message =
         format!("the session '{}' was not made by this agtmux, so its windows are not touched", place.session);
     ApiError::new(ErrorCode::Precondition, message).with_hint("choose another name with --session")

@@ -5,30 +5,30 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agtmux_api::files::open_itself;
+use agtmux_api::files::open_no_follow;
 use agtmux_core::task::session_title;
 use serde_json::Value;
 
 /// Where sessions are kept: the variable that moves the folder of all of them, what is below it, and where it is below the user's home.
 /// Each session is one file, in a folder for its project or right there.
-const PLACES: [(&str, &str, Option<&str>); 3] = [
+const SESSION_DIRS: [(&str, &str, Option<&str>); 3] = [
     ("PI_CODING_AGENT_SESSION_DIR", "", None),
     ("PI_CODING_AGENT_DIR", "sessions", Some(".pi/agent")),
     ("CLAUDE_CONFIG_DIR", "projects", Some(".claude")),
 ];
 
 /// Of a long session so much is read from its beginning, where the first message is, and from its end, where the last title is.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_READ_BYTES: u64 = 1 << 20;
 /// More entries than anybody has are not looked through.
-const MOST_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 /// A disk that does not answer keeps nobody waiting for a title.
-const PATIENCE: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The title of a session of any harness that we can read, cut to what a notice has room for.
 pub(super) async fn title_of(session_id: String) -> Option<String> {
     let roots = roots(|name| std::env::var_os(name).map(PathBuf::from));
     let read = tokio::task::spawn_blocking(move || title_in(&roots, &session_id));
-    tokio::time::timeout(PATIENCE, read).await.ok()?.ok()?
+    tokio::time::timeout(READ_TIMEOUT, read).await.ok()?.ok()?
 }
 
 fn roots(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
@@ -43,13 +43,13 @@ fn roots(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
         let root = moved.or_else(|| Some(home.as_ref()?.join((*usual)?)))?;
         Some(root.join(below))
     };
-    PLACES.iter().filter_map(root).collect()
+    SESSION_DIRS.iter().filter_map(root).collect()
 }
 
 fn title_in(roots: &[PathBuf], session_id: &str) -> Option<String> {
     let file = roots.iter().find_map(|root| session_file(root, session_id))?;
-    let text = both_ends(open_itself(&file).ok()?).ok()?;
-    let names = Names::of(text.lines());
+    let text = both_ends(open_no_follow(&file).ok()?).ok()?;
+    let names = SessionNames::of(text.lines());
     session_title(names.title(), names.first_message.as_deref())
 }
 
@@ -57,14 +57,14 @@ fn title_in(roots: &[PathBuf], session_id: &str) -> Option<String> {
 fn both_ends(mut file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let size = file.metadata()?.len();
-    (&mut file).take(MOST_BYTES).read_to_end(&mut bytes)?;
-    if size > MOST_BYTES {
-        let from = (size - MOST_BYTES).max(MOST_BYTES);
-        if from > MOST_BYTES {
+    (&mut file).take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
+    if size > MAX_READ_BYTES {
+        let from = (size - MAX_READ_BYTES).max(MAX_READ_BYTES);
+        if from > MAX_READ_BYTES {
             bytes.push(b'\n');
         }
         file.seek(SeekFrom::Start(from))?;
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -76,7 +76,7 @@ fn session_file(sessions: &Path, session_id: &str) -> Option<PathBuf> {
         // A plain file is no folder: whatever else it is, it is found out without waiting for it.
         entries(&path).map(|entry| entry.path()).collect::<Vec<_>>().into_iter().chain([path])
     };
-    let mut files = entries(sessions).flat_map(inside).take(MOST_ENTRIES);
+    let mut files = entries(sessions).flat_map(inside).take(MAX_ENTRIES);
     files.find(|file| is_of_session(file, session_id))
 }
 
@@ -97,12 +97,12 @@ const TITLES: [(&str, &str); 5] = [
 ];
 
 #[derive(Debug, Default)]
-struct Names {
+struct SessionNames {
     titles: [Option<String>; TITLES.len()],
     first_message: Option<String>,
 }
 
-impl Names {
+impl SessionNames {
     fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut names = Self::default();
         for entry in lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
@@ -118,7 +118,7 @@ impl Names {
             }
         }
         if self.first_message.is_none() && is_from_user(entry) {
-            self.first_message = said(&entry["message"]["content"]);
+            self.first_message = message_text(&entry["message"]["content"]);
         }
     }
 
@@ -136,7 +136,7 @@ fn is_from_user(entry: &Value) -> bool {
 }
 
 /// A message is text, or parts of which some are.
-fn said(content: &Value) -> Option<String> {
+fn message_text(content: &Value) -> Option<String> {
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
     if parts.iter().any(|part| part["type"] == "tool_result") {
         return None;
@@ -146,12 +146,12 @@ fn said(content: &Value) -> Option<String> {
         .as_str()
         .into_iter()
         .chain(texts)
-        .find(|text| !text.trim().is_empty() && !is_made_up(text))
+        .find(|text| !text.trim().is_empty() && !is_generated(text))
         .map(str::to_owned)
 }
 
 /// A command of the harness with its output, in tags, or its word that it was interrupted.
-fn is_made_up(text: &str) -> bool {
+fn is_generated(text: &str) -> bool {
     let text = text.trim_start();
     let tag = text.strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '\n']).next());
     let is_tag = |tag: &str| {

@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 
 fn of(lines: &[&str]) -> (Option<String>, Option<String>) {
-    let names = Names::of(lines.iter().copied());
+    let names = SessionNames::of(lines.iter().copied());
     (names.title().map(str::to_owned), names.first_message)
 }
 
@@ -117,9 +117,9 @@ fn of_a_long_session_both_ends_are_read() {
     // Two halves of different lines are not one.
     let half = format!(
         "{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":\"{}",
-        "a".repeat(MOST_BYTES as usize)
+        "a".repeat(MAX_READ_BYTES as usize)
     );
-    let other = format!("{}\"}}}}\n", "b".repeat(MOST_BYTES as usize));
+    let other = format!("{}\"}}}}\n", "b".repeat(MAX_READ_BYTES as usize));
     fs::write(&file, half + &"c".repeat(1000) + &other).expect("written");
     assert_eq!(home.title("long"), None);
 }

@@ -6,21 +6,21 @@ use agtmux_api::wire::{
     DeadPane, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, TargetCounts, TargetError,
     WindowIdentity, WindowItem,
 };
-use agtmux_core::engine::StateEngine;
 use agtmux_core::fleet::{Fleet, Outage, OutageCode, Pane, PaneKey};
 use agtmux_core::ids::{ServerKey, SessionId, TargetName, WindowId};
+use agtmux_core::resolver::StateResolver;
 use agtmux_core::rollup::StateCounts;
 use agtmux_core::state::State;
 
 /// A pane, once for each session that shows it.
-pub(super) fn panes(fleet: &Fleet, states: &StateEngine, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
+pub(super) fn panes(fleet: &Fleet, states: &StateResolver, key: &PaneKey) -> Vec<(PaneIdentity, PaneItem)> {
     let Some(pane) = fleet.pane(key) else { return Vec::new() };
     let sessions: BTreeSet<&str> = pane.placements.iter().map(|p| p.session_name.as_str()).collect();
     let items = sessions.into_iter().map(|session| pane_item(key, pane, states, session));
     items.map(|item| (item.identity.clone(), item)).collect()
 }
 
-fn pane_item(key: &PaneKey, pane: &Pane, states: &StateEngine, session: &str) -> PaneItem {
+fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, session: &str) -> PaneItem {
     let runtime = pane.runtime.as_ref();
     let state = runtime.and_then(|r| states.state(&r.id));
     PaneItem {
@@ -53,7 +53,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateEngine, session: &str) ->
 /// A window, once for each session that it is linked into.
 pub(super) fn windows(
     fleet: &Fleet,
-    states: &StateEngine,
+    states: &StateResolver,
     (key, id): &(ServerKey, WindowId),
 ) -> Vec<(WindowIdentity, WindowItem)> {
     let Some(server) = fleet.server(key) else { return Vec::new() };
@@ -80,7 +80,7 @@ pub(super) fn windows(
 
 pub(super) fn session(
     fleet: &Fleet,
-    states: &StateEngine,
+    states: &StateResolver,
     (key, id): &(ServerKey, SessionId),
 ) -> Vec<(SessionIdentity, SessionItem)> {
     let Some(server) = fleet.server(key) else { return Vec::new() };
@@ -114,7 +114,7 @@ pub(super) fn session(
     vec![(identity, item)]
 }
 
-fn state_of(pane: &Pane, states: &StateEngine) -> Option<State> {
+fn state_of(pane: &Pane, states: &StateResolver) -> Option<State> {
     states.state(&pane.runtime.as_ref()?.id).map(|record| record.state)
 }
 
@@ -133,13 +133,17 @@ fn error(target: String, server: Option<String>, outage: &Outage, pid: u32) -> T
         server,
         code: outage.code,
         message: outage.message.clone(),
-        hint: if target == TargetName::LOCAL { hint(outage.code, pid) } else { far_hint(&target, outage.code, pid) },
+        hint: if target == TargetName::LOCAL {
+            local_hint(outage.code, pid)
+        } else {
+            remote_hint(&target, outage.code, pid)
+        },
         target,
         since: outage.since,
     }
 }
 
-fn hint(code: OutageCode, pid: u32) -> String {
+fn local_hint(code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => "install tmux 3.2 or newer, or set tmux.program in the configuration; \
             `agtmux config path` tells where that is"
@@ -161,7 +165,7 @@ fn hint(code: OutageCode, pid: u32) -> String {
 }
 
 /// The same number is another process here.
-fn far_hint(target: &str, code: OutageCode, pid: u32) -> String {
+fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => format!("install tmux 3.2 or newer on {target}"),
         OutageCode::TmuxTooOld => format!(

@@ -1,12 +1,14 @@
 //! Which items a reader wants.
 
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{Item, ListQuery, PaneItem, Scope, SessionItem, StateTally, TaskNews, WindowItem};
+use agtmux_api::wire::{
+    ListQuery, ListScope, PaneItem, SessionItem, StateTally, TaskWatchEvent, WatchItem, WindowItem,
+};
 use agtmux_core::ids::AgentType;
 use agtmux_core::state::State;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Filter {
+pub(crate) struct ItemFilter {
     target: Option<String>,
     session: Option<String>,
     state: Option<State>,
@@ -15,8 +17,8 @@ pub(crate) struct Filter {
     all: bool,
 }
 
-impl Filter {
-    pub(crate) fn new(query: &ListQuery, scope: Scope) -> Result<Self, ApiError> {
+impl ItemFilter {
+    pub(crate) fn new(query: &ListQuery, scope: ListScope) -> Result<Self, ApiError> {
         let mut filter = Self {
             target: query.target.clone(),
             session: query.session.clone(),
@@ -25,7 +27,7 @@ impl Filter {
             needs_action: query.needs_action,
             all: query.all,
         };
-        if filter.agent.is_some() && scope != Scope::Panes {
+        if filter.agent.is_some() && scope != ListScope::Panes {
             let message = format!("'agent' filters panes, not {scope}");
             return Err(ApiError::new(ErrorCode::BadRequest, message).with_hint("leave 'agent' out, or ask for panes"));
         }
@@ -50,16 +52,16 @@ impl Filter {
         self.target.as_deref()
     }
 
-    pub(crate) fn accepts(&self, item: &Item) -> bool {
+    pub(crate) fn accepts(&self, item: &WatchItem) -> bool {
         match item {
-            Item::Pane(pane) => self.accepts_pane(pane),
-            Item::Window(window) => self.accepts_window(window),
-            Item::Session(session) => self.accepts_session(session),
+            WatchItem::Pane(pane) => self.accepts_pane(pane),
+            WatchItem::Window(window) => self.accepts_window(window),
+            WatchItem::Session(session) => self.accepts_session(session),
         }
     }
 
     pub(crate) fn accepts_pane(&self, pane: &PaneItem) -> bool {
-        self.is_place(Some(&pane.identity.target), &pane.identity.session_name)
+        self.matches_session(Some(&pane.identity.target), &pane.identity.session_name)
             && (self.all || pane.state.is_some())
             && self.state.is_none_or(|state| pane.state == Some(state))
             && self.agent.as_ref().is_none_or(|agent| pane.agent_type.as_ref().is_some_and(|a| a.as_str() == agent))
@@ -67,29 +69,30 @@ impl Filter {
     }
 
     /// As the pane of the task would be accepted, in the state in which this leaves it.
-    pub(crate) fn accepts_task(&self, news: &TaskNews) -> bool {
+    pub(crate) fn accepts_task(&self, news: &TaskWatchEvent) -> bool {
         let state = news.event.state();
-        self.is_place(Some(&news.target), news.event.session.as_str())
+        self.matches_session(Some(&news.target), news.event.session.as_str())
             && self.state.is_none_or(|wanted| state == Some(wanted))
             && self.agent.as_ref().is_none_or(|agent| agent == AgentType::TASK)
             && (!self.needs_action || state.is_some_and(State::needs_action))
     }
 
     pub(crate) fn accepts_window(&self, window: &WindowItem) -> bool {
-        self.is_place(Some(&window.identity.target), &window.identity.session_name) && self.is_counted(&window.counts)
+        self.matches_session(Some(&window.identity.target), &window.identity.session_name)
+            && self.matches_counts(&window.counts)
     }
 
     pub(crate) fn accepts_session(&self, session: &SessionItem) -> bool {
-        self.is_place(session.identity.target.as_ref(), &session.identity.session_name)
-            && self.is_counted(&session.counts)
+        self.matches_session(session.identity.target.as_ref(), &session.identity.session_name)
+            && self.matches_counts(&session.counts)
     }
 
-    fn is_place(&self, target: Option<&String>, session: &str) -> bool {
+    fn matches_session(&self, target: Option<&String>, session: &str) -> bool {
         self.target.as_ref().is_none_or(|wanted| target == Some(wanted))
             && self.session.as_ref().is_none_or(|wanted| session == wanted)
     }
 
-    fn is_counted(&self, counts: &StateTally) -> bool {
+    fn matches_counts(&self, counts: &StateTally) -> bool {
         let any = |wanted: fn(&State) -> bool| State::ALL.iter().any(|s| wanted(s) && counts.of(*s) > 0);
         self.state.is_none_or(|state| counts.of(state) > 0) && (!self.needs_action || any(|s| s.needs_action()))
     }

@@ -5,22 +5,32 @@ use std::sync::Arc;
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::wire::{
-    GroupBy, ListQuery, Listing, PaneIdentity, PaneItem, SessionIdentity, SessionItem, StateTally, Summary,
-    TargetCounts, TargetError, WindowItem,
+    ListQuery, ListResponse, ListSummary, PaneIdentity, PaneItem, SessionGrouping, SessionIdentity, SessionItem,
+    StateTally, TargetCounts, TargetError, WindowItem,
 };
 use agtmux_core::ids::PaneId;
 use agtmux_core::rollup::StateCounts;
 use jiff::Timestamp;
 
-use super::{Filter, View};
+use super::{FleetView, ItemFilter};
 
-pub(crate) fn panes(view: &View, query: &ListQuery, filter: &Filter, now: Timestamp) -> Listing<Arc<PaneItem>> {
+pub(crate) fn panes(
+    view: &FleetView,
+    query: &ListQuery,
+    filter: &ItemFilter,
+    now: Timestamp,
+) -> ListResponse<Arc<PaneItem>> {
     let items: Vec<_> = view.panes.items.values().filter(|pane| filter.accepts_pane(pane)).cloned().collect();
     let summary = summary(items.iter().map(Arc::as_ref));
     listing(view, query, filter, summary, items, now)
 }
 
-pub(crate) fn windows(view: &View, query: &ListQuery, filter: &Filter, now: Timestamp) -> Listing<Arc<WindowItem>> {
+pub(crate) fn windows(
+    view: &FleetView,
+    query: &ListQuery,
+    filter: &ItemFilter,
+    now: Timestamp,
+) -> ListResponse<Arc<WindowItem>> {
     let items: Vec<_> = view.windows.items.values().filter(|window| filter.accepts_window(window)).cloned().collect();
     let shown: BTreeSet<_> =
         items.iter().map(|w| (&w.identity.target, &w.identity.server, w.identity.window_id)).collect();
@@ -30,39 +40,44 @@ pub(crate) fn windows(view: &View, query: &ListQuery, filter: &Filter, now: Time
     listing(view, query, filter, summary, items, now)
 }
 
-pub(crate) fn sessions(view: &View, query: &ListQuery, filter: &Filter, now: Timestamp) -> Listing<Arc<SessionItem>> {
+pub(crate) fn sessions(
+    view: &FleetView,
+    query: &ListQuery,
+    filter: &ItemFilter,
+    now: Timestamp,
+) -> ListResponse<Arc<SessionItem>> {
     let items: Vec<_> = view.sessions.items.values().filter(|s| filter.accepts_session(s)).cloned().collect();
-    let shown: BTreeSet<_> = items.iter().map(|s| place(&s.identity)).collect();
-    let in_session = |pane: &&PaneItem| shown.contains(&place_of_pane(&pane.identity));
+    let shown: BTreeSet<_> = items.iter().map(|s| session_key(&s.identity)).collect();
+    let in_session = |pane: &&PaneItem| shown.contains(&session_key_of_pane(&pane.identity));
     let summary = summary(view.panes.items.values().map(Arc::as_ref).filter(in_session));
     let items = match query.group_by.unwrap_or_default() {
-        GroupBy::TargetSession => items,
-        GroupBy::SessionName => merge_by_name(&items),
+        SessionGrouping::TargetSession => items,
+        SessionGrouping::SessionName => merge_by_name(&items),
     };
     listing(view, query, filter, summary, items, now)
 }
 
-type Place<'a> = (Option<&'a str>, Option<&'a str>, &'a str);
+type SessionKey<'a> = (Option<&'a str>, Option<&'a str>, &'a str);
 
-fn place(identity: &SessionIdentity) -> Place<'_> {
+fn session_key(identity: &SessionIdentity) -> SessionKey<'_> {
     (identity.target.as_deref(), identity.server.as_deref(), &identity.session_name)
 }
 
-fn place_of_pane(identity: &PaneIdentity) -> Place<'_> {
+fn session_key_of_pane(identity: &PaneIdentity) -> SessionKey<'_> {
     (Some(&identity.target), Some(&identity.server), &identity.session_name)
 }
 
 fn listing<T>(
-    view: &View,
+    view: &FleetView,
     query: &ListQuery,
-    filter: &Filter,
-    summary: Summary,
+    filter: &ItemFilter,
+    summary: ListSummary,
     items: Vec<T>,
     now: Timestamp,
-) -> Listing<T> {
+) -> ListResponse<T> {
     let concerns = |error: &&TargetError| filter.target().is_none_or(|target| error.target == target);
     let target_errors: Vec<_> = view.errors.iter().filter(concerns).cloned().collect();
-    Listing {
+    ListResponse {
         schema_version: SCHEMA_VERSION,
         generated_at: now,
         filters: query.filters(),
@@ -74,10 +89,10 @@ fn listing<T>(
 }
 
 /// Each agent once, however many sessions show its pane.
-fn summary<'a>(panes: impl Iterator<Item = &'a PaneItem>) -> Summary {
+fn summary<'a>(panes: impl Iterator<Item = &'a PaneItem>) -> ListSummary {
     let mut counted: BTreeSet<(&str, &str, PaneId)> = BTreeSet::new();
     let mut states = StateCounts::default();
-    let mut summary = Summary::default();
+    let mut summary = ListSummary::default();
     for pane in panes {
         let (Some(state), Some(agent)) = (pane.state, &pane.agent_type) else { continue };
         let id = &pane.identity;
@@ -88,7 +103,7 @@ fn summary<'a>(panes: impl Iterator<Item = &'a PaneItem>) -> Summary {
         *summary.by_agent.entry(agent.to_string()).or_default() += 1;
         *summary.by_target.entry(id.target.clone()).or_default() += 1;
     }
-    Summary { by_state: StateTally::from(&states), ..summary }
+    ListSummary { by_state: StateTally::from(&states), ..summary }
 }
 
 fn merge_by_name(items: &[Arc<SessionItem>]) -> Vec<Arc<SessionItem>> {

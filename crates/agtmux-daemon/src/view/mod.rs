@@ -10,44 +10,44 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use agtmux_api::wire::{
-    EventKind, Item, PaneIdentity, PaneItem, Scope, SessionIdentity, SessionItem, TargetError, WindowIdentity,
-    WindowItem,
+    ListScope, PaneIdentity, PaneItem, SessionIdentity, SessionItem, TargetError, WatchEventKind, WatchItem,
+    WindowIdentity, WindowItem,
 };
-use agtmux_core::engine::StateEngine;
-use agtmux_core::fleet::{Delta, Fleet, PaneKey};
+use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey};
 use agtmux_core::ids::{ServerKey, SessionId, WindowId};
+use agtmux_core::resolver::StateResolver;
 
-pub(crate) use filter::Filter;
+pub(crate) use filter::ItemFilter;
 pub(crate) use listing::{panes, sessions, windows};
 
 #[derive(Debug, Default)]
-pub(crate) struct View {
-    panes: Shown<PaneKey, PaneIdentity, PaneItem>,
-    windows: Shown<(ServerKey, WindowId), WindowIdentity, WindowItem>,
-    sessions: Shown<(ServerKey, SessionId), SessionIdentity, SessionItem>,
+pub(crate) struct FleetView {
+    panes: ItemIndex<PaneKey, PaneIdentity, PaneItem>,
+    windows: ItemIndex<(ServerKey, WindowId), WindowIdentity, WindowItem>,
+    sessions: ItemIndex<(ServerKey, SessionId), SessionIdentity, SessionItem>,
     errors: Vec<TargetError>,
 }
 
 /// Items of one scope. One thing of the fleet may be shown as several items, or under a new name.
 #[derive(Debug)]
-struct Shown<K, I, T> {
+struct ItemIndex<K, I, T> {
     items: BTreeMap<I, Arc<T>>,
-    shown_as: HashMap<K, Vec<I>>,
+    identities: HashMap<K, Vec<I>>,
 }
 
-impl<K, I, T> Default for Shown<K, I, T> {
+impl<K, I, T> Default for ItemIndex<K, I, T> {
     fn default() -> Self {
-        Self { items: BTreeMap::new(), shown_as: HashMap::new() }
+        Self { items: BTreeMap::new(), identities: HashMap::new() }
     }
 }
 
-impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> Shown<K, I, T> {
+impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> ItemIndex<K, I, T> {
     /// Shows these things as these items from now on. Gives back the items that went and those that are new or
     /// different.
     fn replace(&mut self, new: impl Iterator<Item = (K, Vec<(I, T)>)>) -> (Vec<Arc<T>>, Vec<Arc<T>>) {
         let new: Vec<(K, Vec<(I, T)>)> = new.collect();
         // All that was shown is taken before anything is put: a session may get the name that another one had.
-        let shown: Vec<I> = new.iter().filter_map(|(key, _)| self.shown_as.remove(key)).flatten().collect();
+        let shown: Vec<I> = new.iter().filter_map(|(key, _)| self.identities.remove(key)).flatten().collect();
         let mut before: BTreeMap<I, Arc<T>> = shown.iter().filter_map(|old| self.items.remove_entry(old)).collect();
         let mut changed = Vec::new();
         for (key, items) in new {
@@ -57,7 +57,7 @@ impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> Shown<K, I, 
                     changed.push(Arc::new(item));
                     changed[changed.len() - 1].clone()
                 });
-                self.shown_as.entry(key.clone()).or_default().push(identity.clone());
+                self.identities.entry(key.clone()).or_default().push(identity.clone());
                 self.items.insert(identity, item);
             }
         }
@@ -66,13 +66,13 @@ impl<K: std::hash::Hash + Eq + Clone, I: Ord + Clone, T: PartialEq> Shown<K, I, 
 }
 
 /// One change of one item.
-pub(crate) type Shift = (EventKind, Item);
+pub(crate) type ItemChange = (WatchEventKind, WatchItem);
 
-impl View {
+impl FleetView {
     /// Everything that is in the fleet, before its states are known.
-    pub(crate) fn of_fleet(fleet: &Fleet) -> Self {
-        let states = StateEngine::new(jiff::SignedDuration::ZERO);
-        let mut delta = Delta { targets_changed: true, ..Delta::default() };
+    pub(crate) fn from_fleet(fleet: &Fleet) -> Self {
+        let states = StateResolver::new(jiff::SignedDuration::ZERO);
+        let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };
         for (server, panes) in fleet.servers().map(|(key, server)| (key, &server.panes)) {
             for (id, pane) in panes {
                 delta.changed.insert(PaneKey { server: server.clone(), pane: *id });
@@ -81,45 +81,45 @@ impl View {
             }
         }
         let mut view = Self::default();
-        view.follow(fleet, &states, &delta);
+        view.apply(fleet, &states, &delta);
         view
     }
 
     /// Follows the fleet. What comes back is to be published, in this order.
-    pub(crate) fn follow(&mut self, fleet: &Fleet, states: &StateEngine, delta: &Delta) -> Vec<Shift> {
+    pub(crate) fn apply(&mut self, fleet: &Fleet, states: &StateResolver, delta: &FleetDelta) -> Vec<ItemChange> {
         let (mut gone, mut changed) = (Vec::new(), Vec::new());
         let touched: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
         let panes = touched.into_iter().map(|key| (key.clone(), build::panes(fleet, states, key)));
         let (old, new) = self.panes.replace(panes);
-        gone.extend(old.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
-        changed.extend(new.iter().map(|item| Item::Pane(Box::new((**item).clone()))));
+        gone.extend(old.iter().map(|item| WatchItem::Pane(Box::new((**item).clone()))));
+        changed.extend(new.iter().map(|item| WatchItem::Pane(Box::new((**item).clone()))));
         let windows = delta.windows.iter().map(|key| (key.clone(), build::windows(fleet, states, key)));
         let (old, new) = self.windows.replace(windows);
-        gone.extend(old.iter().map(|item| Item::Window((**item).clone())));
-        changed.extend(new.iter().map(|item| Item::Window((**item).clone())));
+        gone.extend(old.iter().map(|item| WatchItem::Window((**item).clone())));
+        changed.extend(new.iter().map(|item| WatchItem::Window((**item).clone())));
         let sessions = delta.sessions.iter().map(|key| (key.clone(), build::session(fleet, states, key)));
         let (old, new) = self.sessions.replace(sessions);
-        gone.extend(old.iter().map(|item| Item::Session((**item).clone())));
-        changed.extend(new.iter().map(|item| Item::Session((**item).clone())));
+        gone.extend(old.iter().map(|item| WatchItem::Session((**item).clone())));
+        changed.extend(new.iter().map(|item| WatchItem::Session((**item).clone())));
         if delta.targets_changed || !delta.servers.is_empty() {
             self.errors = build::errors(fleet);
         }
         // A thing that moved goes from its old place first: a reader never sees it twice.
-        let gone = gone.into_iter().map(|item| (EventKind::Remove, item));
-        gone.chain(changed.into_iter().map(|item| (EventKind::Upsert, item))).collect()
+        let gone = gone.into_iter().map(|item| (WatchEventKind::Remove, item));
+        gone.chain(changed.into_iter().map(|item| (WatchEventKind::Upsert, item))).collect()
     }
 
     /// Every item of a scope, in order.
-    pub(crate) fn items(&self, scope: Scope) -> Box<dyn Iterator<Item = Item> + '_> {
+    pub(crate) fn items(&self, scope: ListScope) -> Box<dyn Iterator<Item = WatchItem> + '_> {
         match scope {
-            Scope::Panes => Box::new(self.panes.items.values().map(|p| Item::Pane(Box::new((**p).clone())))),
-            Scope::Windows => Box::new(self.windows.items.values().map(|w| Item::Window((**w).clone()))),
-            Scope::Sessions => Box::new(self.sessions.items.values().map(|s| Item::Session((**s).clone()))),
+            ListScope::Panes => Box::new(self.panes.items.values().map(|p| WatchItem::Pane(Box::new((**p).clone())))),
+            ListScope::Windows => Box::new(self.windows.items.values().map(|w| WatchItem::Window((**w).clone()))),
+            ListScope::Sessions => Box::new(self.sessions.items.values().map(|s| WatchItem::Session((**s).clone()))),
         }
     }
 
     /// How many panes a target has, and how many agents.
-    pub(crate) fn tally(&self, target: &str) -> (u32, u32) {
+    pub(crate) fn count_panes(&self, target: &str) -> (u32, u32) {
         let mut panes = BTreeSet::new();
         let mut agents = 0;
         for pane in self.panes.items.values().filter(|pane| pane.identity.target == target) {

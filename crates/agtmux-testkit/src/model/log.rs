@@ -5,75 +5,75 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Agents ask a lot; only the newest requests matter to a test.
-const KEPT_REQUESTS: usize = 256;
-const KEPT_BODY: usize = 256 * 1024;
+const MAX_REQUESTS: usize = 256;
+const MAX_BODY_BYTES: usize = 256 * 1024;
 /// Whole bodies are kept of the last few: they hold the whole conversation each time.
-const KEPT_BODIES: usize = 32;
+const MAX_BODIES: usize = 32;
 
 /// One request and what became of it.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ModelRequest {
     pub path: String,
     /// The last user message.
     pub prompt: String,
     /// The same in the parts in which it came: agents put words of their own before and behind what was typed.
-    pub said: Vec<String>,
+    pub prompt_parts: Vec<String>,
     /// What the answer does, in a word.
-    pub act: String,
+    pub action: String,
     /// Whether it is none of the conversation: a title, a count of tokens.
-    pub side: bool,
+    pub is_side_request: bool,
     /// The names of the tools that the agent offers.
     pub tools: Vec<String>,
     /// The request as it came, shortened; empty for old ones.
     pub body: String,
     pub at: Instant,
     /// When the first byte of the answer was given.
-    pub began: Option<Instant>,
+    pub answer_began: Option<Instant>,
     /// When the answer was complete, or was cut on purpose.
-    pub ended: Option<Instant>,
+    pub answer_ended: Option<Instant>,
     /// When the agent hung up before that.
-    pub left: Option<Instant>,
+    pub client_left: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Log(Mutex<Kept>);
+pub(super) struct RequestLog(Mutex<StoredRequests>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    requests: VecDeque<(u64, Request)>,
+struct StoredRequests {
+    requests: VecDeque<(u64, ModelRequest)>,
     next: u64,
 }
 
-impl Log {
+impl RequestLog {
     /// Gives the number under which it can be noted what becomes of it.
-    pub(super) fn add(&self, mut request: Request) -> u64 {
-        let cut = request.body.floor_char_boundary(KEPT_BODY);
+    pub(super) fn add(&self, mut request: ModelRequest) -> u64 {
+        let cut = request.body.floor_char_boundary(MAX_BODY_BYTES);
         request.body.truncate(cut);
-        let mut kept = self.kept();
+        let mut kept = self.stored();
         let number = kept.next;
         kept.next += 1;
         kept.requests.push_back((number, request));
-        if kept.requests.len() > KEPT_REQUESTS {
+        if kept.requests.len() > MAX_REQUESTS {
             kept.requests.pop_front();
         }
-        if let Some(old) = kept.requests.len().checked_sub(KEPT_BODIES + 1) {
+        if let Some(old) = kept.requests.len().checked_sub(MAX_BODIES + 1) {
             kept.requests[old].1.body = String::new();
         }
         number
     }
 
-    pub(super) fn note(&self, number: u64, change: impl FnOnce(&mut Request)) {
-        let mut kept = self.kept();
+    pub(super) fn update(&self, number: u64, change: impl FnOnce(&mut ModelRequest)) {
+        let mut kept = self.stored();
         if let Some((_, request)) = kept.requests.iter_mut().find(|(known, _)| *known == number) {
             change(request);
         }
     }
 
-    pub(super) fn all(&self) -> Vec<Request> {
-        self.kept().requests.iter().map(|(_, request)| request.clone()).collect()
+    pub(super) fn all(&self) -> Vec<ModelRequest> {
+        self.stored().requests.iter().map(|(_, request)| request.clone()).collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn stored(&self) -> MutexGuard<'_, StoredRequests> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,8 @@
 //! A model that is none: it speaks the wire protocols of the real ones on loopback and does what the last user message
 //! says, so that the real command line agents can be led into any scene without a network.
 
+mod answer_stream;
 mod log;
-mod play;
 mod script;
 mod serve;
 mod wire;
@@ -14,16 +14,16 @@ use std::thread::{self, JoinHandle};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-pub use log::Request;
-pub use script::{Act, CLOSING, QUOTED, SLOW_END};
+pub use log::ModelRequest;
+pub use script::{CLOSING_TEXT, QUOTED_TEXT, SLOW_END_TEXT, ScriptedAction};
 
-use log::Log;
+use log::RequestLog;
 
 /// Serves until it is dropped.
 #[derive(Debug)]
 pub struct MockModel {
     address: SocketAddr,
-    log: Arc<Log>,
+    log: Arc<RequestLog>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,7 +34,7 @@ impl MockModel {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0))).expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
-        let log = Arc::new(Log::default());
+        let log = Arc::new(RequestLog::default());
         let (stop, stopped) = oneshot::channel();
         let for_server = Arc::clone(&log);
         let thread = thread::spawn(move || {
@@ -56,14 +56,14 @@ impl MockModel {
     }
 
     /// The newest requests, the oldest of them first.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<ModelRequest> {
         self.log.all()
     }
 
     /// The newest request that was no side business and whose prompt has a line that begins with this text.
-    pub fn asked(&self, text: &str) -> Option<Request> {
-        let is_it = |request: &Request| request.prompt.lines().any(|line| line.trim_start().starts_with(text));
-        self.requests().into_iter().rev().find(|request| !request.side && is_it(request))
+    pub fn find_request(&self, text: &str) -> Option<ModelRequest> {
+        let is_it = |request: &ModelRequest| request.prompt.lines().any(|line| line.trim_start().starts_with(text));
+        self.requests().into_iter().rev().find(|request| !request.is_side_request && is_it(request))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 /// What is said once a tool has answered.
-pub const CLOSING: &str = "All done after the tool result.";
+pub const CLOSING_TEXT: &str = "All done after the tool result.";
 
 /// The last words of a slow answer.
-pub const SLOW_END: &str = "end-of-slow.";
+pub const SLOW_END_TEXT: &str = "end-of-slow.";
 
 /// An answer that quotes what the agents themselves show when they wait, work or fail.
-pub const QUOTED: &str = "Quoted for you:\n\n\
+pub const QUOTED_TEXT: &str = "Quoted for you:\n\n\
     Do you want to proceed?\n\
     ❯ 1. Yes\n  2. Yes, and don't ask again\n  3. No\n\
     Esc to cancel · Tab to amend\n\
@@ -24,10 +24,10 @@ pub const QUOTED: &str = "Quoted for you:\n\n\
     end-of-quote.";
 
 /// How often a slow answer grows.
-const BEAT: Duration = Duration::from_millis(200);
+const SLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum ScriptedAction {
     /// `SAY x`: this text.
     Say(String),
     /// `SLOW n`: words for n seconds.
@@ -62,14 +62,14 @@ pub enum Act {
 
 /// A part of an answer, in the words of no protocol.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum AnswerPart {
     Text(String),
     Wait(Duration),
-    Tool(Act),
+    Tool(ScriptedAction),
     Cut,
 }
 
-impl Act {
+impl ScriptedAction {
     /// The last line that begins with a word of ours says what to do: agents put reminders of their own around what the
     /// user typed.
     pub fn find(text: &str) -> Option<Self> {
@@ -100,32 +100,34 @@ impl Act {
     }
 
     /// For the log.
-    pub(super) fn word(&self) -> String {
+    pub(super) fn keyword(&self) -> String {
         let debug = format!("{self:?}");
         debug.split(['(', ' ']).next().unwrap_or_default().to_uppercase()
     }
 
-    pub(super) fn pieces(self) -> Vec<Piece> {
-        let say = |text: &str| vec![Piece::Text(text.to_owned())];
+    pub(super) fn answer_parts(self) -> Vec<AnswerPart> {
+        let say = |text: &str| vec![AnswerPart::Text(text.to_owned())];
         match self {
             Self::Say(text) => say(&text),
-            Self::Quote => say(QUOTED),
-            Self::Slow(seconds) => slow(seconds),
+            Self::Quote => say(QUOTED_TEXT),
+            Self::Slow(seconds) => slow_answer(seconds),
             Self::Think(seconds) => {
-                vec![Piece::Wait(Duration::from_secs(seconds.into())), Piece::Text("thought it over.".into())]
+                vec![AnswerPart::Wait(Duration::from_secs(seconds.into())), AnswerPart::Text("thought it over.".into())]
             }
-            Self::Drop => vec![Piece::Text("half an ans".into()), Piece::Wait(BEAT), Piece::Cut],
+            Self::Drop => {
+                vec![AnswerPart::Text("half an ans".into()), AnswerPart::Wait(SLOW_INTERVAL), AnswerPart::Cut]
+            }
             // An answer with this code has no pieces; the server gives it before it asks for them.
             Self::Fail(code) => say(&format!("failure {code}")),
-            call => vec![Piece::Text("I will use a tool.".into()), Piece::Tool(call)],
+            call => vec![AnswerPart::Text("I will use a tool.".into()), AnswerPart::Tool(call)],
         }
     }
 }
 
-fn slow(seconds: u32) -> Vec<Piece> {
-    let beats = Duration::from_secs(seconds.into()).as_millis() / BEAT.as_millis();
-    let word = |n| [Piece::Text(format!("word{n} ")), Piece::Wait(BEAT)];
-    (0..beats).flat_map(word).chain([Piece::Text(SLOW_END.into())]).collect()
+fn slow_answer(seconds: u32) -> Vec<AnswerPart> {
+    let beats = Duration::from_secs(seconds.into()).as_millis() / SLOW_INTERVAL.as_millis();
+    let word = |n| [AnswerPart::Text(format!("word{n} ")), AnswerPart::Wait(SLOW_INTERVAL)];
+    (0..beats).flat_map(word).chain([AnswerPart::Text(SLOW_END_TEXT.into())]).collect()
 }
 
 #[cfg(test)]
@@ -136,17 +138,17 @@ mod tests {
     fn the_last_word_counts_and_reminders_do_not() {
         let text =
             "<system-reminder>\nSAY hello is a word\n</system-reminder>\nRUN touch a b\n<note>RUN nothing</note>";
-        assert_eq!(Act::find(text), Some(Act::Run("touch a b".into())));
-        assert_eq!(Act::find("  SLOW 12 and more"), Some(Act::Slow(12)));
-        assert_eq!(Act::find("SLOWLY 12\nRUN"), None);
-        assert_eq!(Act::find("FAIL 529"), Some(Act::Fail(529)));
+        assert_eq!(ScriptedAction::find(text), Some(ScriptedAction::Run("touch a b".into())));
+        assert_eq!(ScriptedAction::find("  SLOW 12 and more"), Some(ScriptedAction::Slow(12)));
+        assert_eq!(ScriptedAction::find("SLOWLY 12\nRUN"), None);
+        assert_eq!(ScriptedAction::find("FAIL 529"), Some(ScriptedAction::Fail(529)));
     }
 
     #[test]
     fn a_slow_answer_takes_its_time() {
-        let pieces = Act::Slow(3).pieces();
-        let waits = pieces.iter().map(|piece| if let Piece::Wait(time) = piece { *time } else { Duration::ZERO });
+        let pieces = ScriptedAction::Slow(3).answer_parts();
+        let waits = pieces.iter().map(|piece| if let AnswerPart::Wait(time) = piece { *time } else { Duration::ZERO });
         assert_eq!(waits.sum::<Duration>(), Duration::from_secs(3));
-        assert_eq!(pieces.last(), Some(&Piece::Text(SLOW_END.into())));
+        assert_eq!(pieces.last(), Some(&AnswerPart::Text(SLOW_END_TEXT.into())));
     }
 }

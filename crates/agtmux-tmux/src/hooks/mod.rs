@@ -4,19 +4,19 @@
 //! They live at a high index of tmux's hook arrays, beside the user's own. A session with an array of its own hides the
 //! global one, so there we add ours to it. All of it is taken away again, also what a daemon that was killed left behind.
 
+mod installed;
 mod plan;
-mod shown;
 
 use std::path::{Path, PathBuf};
 
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 use crate::server::{TmuxError, TmuxServer};
-use plan::Plan;
-use shown::Shown;
+use installed::InstalledHooks;
+use plan::HookPlan;
 
 /// What is worth a hint. Only hooks that tmux runs by itself: those that run after a command run inside the client of
 /// whoever gave it.
-const NAMES: [&str; 10] = [
+const HOOK_NAMES: [&str; 10] = [
     "alert-bell",
     "pane-died",
     "pane-exited",
@@ -37,12 +37,12 @@ const ATTEMPTS: u32 = 5;
 
 /// Our hooks, all opening one file.
 #[derive(Debug, Clone)]
-pub struct Hooks {
+pub struct HintHooks {
     hint_file: PathBuf,
     command: String,
 }
 
-impl Hooks {
+impl HintHooks {
     /// `None` when the path has characters that would have to be quoted inside a hook, or is not marked as ours.
     pub fn new(hint_file: &Path) -> Option<Self> {
         let path = hint_file.to_str()?;
@@ -53,48 +53,56 @@ impl Hooks {
 
     /// Makes the server's hooks what they should be. Done again when sessions come, it finds nothing to do.
     pub async fn install(&self, server: &TmuxServer) -> Result<(), TmuxError> {
-        self.settle(server, Plan::install).await
+        self.reconcile(server, HookPlan::install).await
     }
 
     /// Takes all of ours away.
     pub async fn remove(&self, server: &TmuxServer) -> Result<(), TmuxError> {
-        self.settle(server, Plan::remove).await
+        self.reconcile(server, HookPlan::remove).await
     }
 
-    async fn settle(&self, server: &TmuxServer, plan: fn(&Self, &Shown) -> Plan) -> Result<(), TmuxError> {
+    async fn reconcile(
+        &self,
+        server: &TmuxServer,
+        plan: fn(&Self, &InstalledHooks) -> HookPlan,
+    ) -> Result<(), TmuxError> {
         for _ in 1..ATTEMPTS {
-            match self.try_to_settle(server, plan).await {
+            match self.try_reconcile(server, plan).await {
                 Err(TmuxError::Failed(_) | TmuxError::Unreadable(_)) => {}
                 outcome => return outcome,
             }
         }
-        self.try_to_settle(server, plan).await
+        self.try_reconcile(server, plan).await
     }
 
-    async fn try_to_settle(&self, server: &TmuxServer, plan: fn(&Self, &Shown) -> Plan) -> Result<(), TmuxError> {
-        let commands = plan(self, &Self::show(server).await?).commands();
+    async fn try_reconcile(
+        &self,
+        server: &TmuxServer,
+        plan: fn(&Self, &InstalledHooks) -> HookPlan,
+    ) -> Result<(), TmuxError> {
+        let commands = plan(self, &Self::read_installed(server).await?).commands();
         if commands.is_empty() {
             return Ok(());
         }
         server.run(&commands).await.map(drop)
     }
 
-    async fn show(server: &TmuxServer) -> Result<Shown, TmuxError> {
+    async fn read_installed(server: &TmuxServer) -> Result<InstalledHooks, TmuxError> {
         let framing = Framing::fresh();
-        let sessions = Command::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]));
-        let sessions = match whole_answer(server, vec![sessions], &framing).await {
-            Ok(answer) => shown::session_ids(&framing, &answer),
+        let sessions = TmuxCommand::new("list-sessions").arg("-F").arg(framing.record('s', &["#{session_id}"]));
+        let sessions = match run_to_end_marker(server, vec![sessions], &framing).await {
+            Ok(answer) => installed::session_ids(&framing, &answer),
             // A server may live without any session.
             Err(TmuxError::Failed(_)) => Vec::new(),
             Err(error) => return Err(error),
         };
-        let mut commands = vec![Command::new("show-hooks").arg("-g"), Command::new("show-hooks").arg("-gw")];
+        let mut commands = vec![TmuxCommand::new("show-hooks").arg("-g"), TmuxCommand::new("show-hooks").arg("-gw")];
         for id in &sessions {
-            commands.push(Command::display(&framing.record('s', &[&format!("${id}")]), None));
-            commands.push(Command::new("show-hooks").arg("-t").arg(format!("${id}")));
+            commands.push(TmuxCommand::display(&framing.record('s', &[&format!("${id}")]), None));
+            commands.push(TmuxCommand::new("show-hooks").arg("-t").arg(format!("${id}")));
         }
-        let answer = whole_answer(server, commands, &framing).await?;
-        Ok(Shown::parse(&framing, &answer))
+        let answer = run_to_end_marker(server, commands, &framing).await?;
+        Ok(InstalledHooks::parse(&framing, &answer))
     }
 
     fn is_ours(&self, value: &str) -> bool {
@@ -103,12 +111,12 @@ impl Hooks {
 }
 
 /// Half an answer would make a place of the user's look free, and leave ours behind in sessions that it lacks.
-async fn whole_answer(
+async fn run_to_end_marker(
     server: &TmuxServer,
-    mut commands: Vec<Command>,
+    mut commands: Vec<TmuxCommand>,
     framing: &Framing,
 ) -> Result<Vec<u8>, TmuxError> {
-    commands.push(Command::display(&framing.record('e', &["end"]), None));
+    commands.push(TmuxCommand::display(&framing.record('e', &["end"]), None));
     let answer = server.run(&commands).await?;
     if framing.records('e', &answer).is_empty() {
         return Err(TmuxError::Unreadable("the hooks were not shown to their end".into()));
@@ -133,9 +141,9 @@ mod tests {
 
     #[test]
     fn our_hooks_are_known_by_their_file() {
-        let hooks = Hooks::new(Path::new("/state/hooks/a.agtmux-hint")).expect("a plain path");
+        let hooks = HintHooks::new(Path::new("/state/hooks/a.agtmux-hint")).expect("a plain path");
         assert!(hooks.is_ours(&hooks.command));
-        let others = Hooks::new(Path::new("/other/hooks/a.agtmux-hint")).expect("a plain path");
+        let others = HintHooks::new(Path::new("/other/hooks/a.agtmux-hint")).expect("a plain path");
         assert!(!hooks.is_ours(&others.command));
         assert!(!hooks.is_ours("display-message bell"));
         assert!(!hooks.is_ours("source-file -q /home/me/.tmux.conf"));
@@ -152,7 +160,7 @@ mod tests {
             "rel/x.agtmux-hint",
             "/a/.tmux.conf",
         ] {
-            assert!(Hooks::new(Path::new(path)).is_none(), "{path}");
+            assert!(HintHooks::new(Path::new(path)).is_none(), "{path}");
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Nothing is left there: no file, no process once the shell is closed, and in its tmux nothing but what an action does.
 
+mod batch;
 mod channel;
-mod hello;
+mod probe;
 mod processes;
-mod question;
 mod quote;
-mod sweep;
+mod scan;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,23 +16,23 @@ use std::time::{Duration, SystemTime};
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use question::{Answer, Question};
-pub(crate) use quote::printing;
+pub(crate) use batch::{ShellBatch, ShellOutput};
+pub(crate) use quote::print_command;
 
-pub use hello::{HostFacts, MORE_PLACES};
+pub use probe::{EXTRA_PATH_DIRS, HostFacts};
 pub use quote::{command_line, quoted};
-pub use sweep::{MOST_SOCKETS, Sweep, Swept};
+pub use scan::{HostScan, HostScanRequest, MAX_SOCKETS};
 
 /// What the login shell of the host is asked to run: short enough for each of them to take it the same way.
 pub const REMOTE_COMMAND: &str = "exec sh";
 
 /// The way there and back, on top of what is waited for there.
-pub const ON_THE_WAY: Duration = Duration::from_secs(2);
+pub const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_secs(2);
 /// What a long text may add to that, at the most: it takes its time.
-pub const TEXT_TAKES: Duration = Duration::from_secs(3);
+pub const MAX_TEXT_ALLOWANCE: Duration = Duration::from_secs(3);
 
 /// Those who wait for their turn.
-const QUEUE: usize = 64;
+const MAX_QUEUED_REQUESTS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShellError {
@@ -47,9 +47,9 @@ pub enum ShellError {
     #[error("the connection ended: {0}")]
     Closed(String),
     #[error("the host sent more than {0} MiB")]
-    TooMuch(usize),
+    OutputTooLarge(usize),
     #[error("{0}")]
-    Unfit(String),
+    Unsupported(String),
 }
 
 /// One shell on another host. It is closed when the last of those who hold it lets go of it.
@@ -58,7 +58,7 @@ pub struct HostShell(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    questions: mpsc::Sender<channel::Asked>,
+    requests: mpsc::Sender<channel::ShellRequest>,
     ended: watch::Receiver<Option<ShellError>>,
     facts: HostFacts,
     /// What its clock shows beyond ours, in milliseconds, and never more than it does.
@@ -68,15 +68,15 @@ struct Inner {
 impl HostShell {
     /// Starts the program that leads to a shell there, such as `ssh host 'exec sh'`, and gets to know the host.
     pub async fn open(command: Command, within: Duration) -> Result<Self, ShellError> {
-        let (questions, asked) = mpsc::channel(QUEUE);
+        let (questions, asked) = mpsc::channel(MAX_QUEUED_REQUESTS);
         let (end, ended) = watch::channel(None);
         channel::start(command, asked, end)?;
-        let question = hello::question();
+        let question = probe::probe_batch();
         let began = SystemTime::now();
-        let answers = ask(&questions, &ended, question, within, within).await?;
-        let (facts, clock) = hello::read(&answers)?;
-        let shell = Self(Arc::new(Inner { questions, ended, facts, clock_ahead: AtomicI64::new(0) }));
-        shell.note_clock(clock, began);
+        let answers = send_request(&questions, &ended, question, within, within).await?;
+        let (facts, clock) = probe::parse_facts(&answers)?;
+        let shell = Self(Arc::new(Inner { requests: questions, ended, facts, clock_ahead: AtomicI64::new(0) }));
+        shell.update_clock_offset(clock, began);
         Ok(shell)
     }
 
@@ -95,25 +95,25 @@ impl HostShell {
         self.0.ended.borrow().is_some()
     }
 
-    pub(crate) async fn ask(&self, question: Question, within: Duration) -> Result<Vec<Answer>, ShellError> {
-        self.ask_while_it_speaks(question, within, within).await
+    pub(crate) async fn run(&self, question: ShellBatch, within: Duration) -> Result<Vec<ShellOutput>, ShellError> {
+        self.run_with_silence_timeout(question, within, within).await
     }
 
     /// For a question of many lines: each of them may take so long, and all of them that.
-    pub(crate) async fn ask_while_it_speaks(
+    pub(crate) async fn run_with_silence_timeout(
         &self,
-        question: Question,
+        question: ShellBatch,
         silence: Duration,
         within: Duration,
-    ) -> Result<Vec<Answer>, ShellError> {
-        ask(&self.0.questions, &self.0.ended, question, silence, within).await
+    ) -> Result<Vec<ShellOutput>, ShellError> {
+        send_request(&self.0.requests, &self.0.ended, question, silence, within).await
     }
 
     /// Returns when it has answered. It starts nothing there.
     pub async fn ping(&self, within: Duration) -> Result<(), ShellError> {
-        let mut question = Question::default();
+        let mut question = ShellBatch::default();
         question.add(":");
-        self.ask(question, within + ON_THE_WAY).await.map(|_| ())
+        self.run(question, within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
     }
 
     /// How far its clock is ahead of ours, in milliseconds, to a second.
@@ -131,7 +131,7 @@ impl HostShell {
     }
 
     /// It showed these seconds at some time after that one of ours, and shows them to the end of the second.
-    pub(crate) fn note_clock(&self, seconds: i64, asked: SystemTime) {
+    pub(crate) fn update_clock_offset(&self, seconds: i64, asked: SystemTime) {
         let millis = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
@@ -147,16 +147,16 @@ impl HostShell {
     }
 }
 
-async fn ask(
-    questions: &mpsc::Sender<channel::Asked>,
+async fn send_request(
+    questions: &mpsc::Sender<channel::ShellRequest>,
     ended: &watch::Receiver<Option<ShellError>>,
-    question: Question,
+    question: ShellBatch,
     silence: Duration,
     within: Duration,
-) -> Result<Vec<Answer>, ShellError> {
+) -> Result<Vec<ShellOutput>, ShellError> {
     let why = || ended.borrow().clone().unwrap_or_else(|| ShellError::Closed("it was closed".into()));
     let (reply, answer) = oneshot::channel();
-    let asked = channel::Asked { question, silence, within, reply };
+    let asked = channel::ShellRequest { batch: question, silence_timeout: silence, timeout: within, reply };
     if questions.send(asked).await.is_err() {
         return Err(why());
     }

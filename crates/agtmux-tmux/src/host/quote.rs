@@ -28,7 +28,7 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Vec<u8> {
 
 /// A command that prints these bytes and nothing else. A here-document would add a newline, lose a NUL, and in some shells
 /// change what looks like a mark of their own; an escape of `printf` does none of that.
-pub(crate) fn printing(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn print_command(bytes: &[u8]) -> Vec<u8> {
     let mut script = b"{ :".to_vec();
     for chunk in bytes.chunks(CHUNK) {
         script.extend(b"; printf '");
@@ -129,7 +129,7 @@ mod tests {
         let long: Vec<u8> = all.iter().copied().cycle().take(3 * CHUNK + 7).collect();
         for shell in shells().into_iter().filter(|shell| *shell != "fish") {
             for bytes in [&b""[..], b"-x", b"%d %%", b"\n\n", b"a\n", &all, &long] {
-                assert!(said_to(shell, &[printing(bytes), b"\n".to_vec()].concat()) == bytes, "{shell}");
+                assert!(said_to(shell, &[print_command(bytes), b"\n".to_vec()].concat()) == bytes, "{shell}");
             }
         }
     }
@@ -154,7 +154,7 @@ mod tests {
         #[test]
         fn any_bytes_are_printed(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             for shell in shells().into_iter().filter(|shell| *shell != "fish") {
-                prop_assert_eq!(said(shell, &printing(&bytes)), &bytes[..], "{}", shell);
+                prop_assert_eq!(said(shell, &print_command(&bytes)), &bytes[..], "{}", shell);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// One key. Only what this can hold reaches tmux, so nothing in it can be taken for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
+pub enum TmuxKey {
     /// `Enter`, `C-c`, `F5`: sent without `-l`.
     Named(String),
     /// A character as it is.
@@ -15,14 +15,14 @@ pub enum Key {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no key; write one character, or a name such as Enter, Escape, Tab, Up, Down, F5, C-c or M-Enter")]
-pub struct BadKey(String);
+pub struct InvalidKey(String);
 
-const NAMES: [&str; 23] = [
+const KEY_NAMES: [&str; 23] = [
     "Enter", "Escape", "Tab", "BTab", "Space", "BSpace", "Up", "Down", "Left", "Right", "Home", "End", "PageUp",
     "PageDown", "PPage", "NPage", "DC", "IC", "Delete", "Insert", "PgUp", "PgDn", "Return",
 ];
 
-impl Key {
+impl TmuxKey {
     pub fn enter() -> Self {
         Self::Named("Enter".into())
     }
@@ -39,7 +39,7 @@ impl Key {
         if matches!(self, Self::Named(_)) { "" } else { "-H" }
     }
 
-    pub(super) fn word(&self) -> String {
+    pub(super) fn argument(&self) -> String {
         match self {
             Self::Named(name) => name.clone(),
             Self::Character(c) => hexadecimal(c.encode_utf8(&mut [0; 4]).as_bytes()),
@@ -55,13 +55,17 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-impl FromStr for Key {
-    type Err = BadKey;
+impl FromStr for TmuxKey {
+    type Err = InvalidKey;
 
-    fn from_str(s: &str) -> Result<Self, BadKey> {
+    fn from_str(s: &str) -> Result<Self, InvalidKey> {
         let mut chars = s.chars();
         if let (Some(c), None) = (chars.next(), chars.next()) {
-            return if c.is_control() { Err(BadKey(s.escape_default().to_string())) } else { Ok(Self::Character(c)) };
+            return if c.is_control() {
+                Err(InvalidKey(s.escape_default().to_string()))
+            } else {
+                Ok(Self::Character(c))
+            };
         }
         let mut base = s;
         while let Some(rest) = ["C-", "M-", "S-"].iter().find_map(|prefix| base.strip_prefix(prefix)) {
@@ -73,16 +77,16 @@ impl FromStr for Key {
             "Return" => Some(s.replace("Return", "Enter")),
             "Delete" => Some(s.replace("Delete", "DC")),
             "Insert" => Some(s.replace("Insert", "IC")),
-            _ if NAMES.contains(&base) || function => Some(s.to_owned()),
+            _ if KEY_NAMES.contains(&base) || function => Some(s.to_owned()),
             // With a modifier before it.
             _ if base.len() == 1 && base.bytes().all(|b| b.is_ascii_alphanumeric()) => Some(s.to_owned()),
             _ => None,
         };
-        named.map(Self::Named).ok_or_else(|| BadKey(s.escape_default().to_string()))
+        named.map(Self::Named).ok_or_else(|| InvalidKey(s.escape_default().to_string()))
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for TmuxKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Named(name) => f.write_str(name),
@@ -99,11 +103,11 @@ mod tests {
     #[test]
     fn names_and_characters_are_keys() {
         for good in ["Enter", "C-c", "M-Enter", "C-M-x", "S-Tab", "F12", "PageUp"] {
-            assert_eq!(good.parse(), Ok(Key::Named(good.into())), "{good}");
+            assert_eq!(good.parse(), Ok(TmuxKey::Named(good.into())), "{good}");
         }
-        assert_eq!("Delete".parse(), Ok(Key::Named("DC".into())));
+        assert_eq!("Delete".parse(), Ok(TmuxKey::Named("DC".into())));
         for character in ['1', 'y', ';', '\'', '"', '\\', '#', 'é', '-', '%'] {
-            assert_eq!(character.to_string().parse(), Ok(Key::Character(character)));
+            assert_eq!(character.to_string().parse(), Ok(TmuxKey::Character(character)));
         }
     }
 
@@ -111,7 +115,7 @@ mod tests {
     fn nothing_else_is() {
         for bad in ["", "enter", "F13", "F0", "Entered", "C-", "kill-server", "a;b", "C-;", "\n", "\u{1b}", "-X", "C-é"]
         {
-            assert!(bad.parse::<Key>().is_err(), "{bad:?}");
+            assert!(bad.parse::<TmuxKey>().is_err(), "{bad:?}");
         }
     }
 
@@ -119,8 +123,8 @@ mod tests {
         /// It stands in a command that tmux parses.
         #[test]
         fn nothing_but_a_word_reaches_tmux(text in prop_oneof![any::<String>(), "(C-|M-|S-){0,3}[ -~]{0,8}"]) {
-            if let Ok(key) = text.parse::<Key>() {
-                let word = key.word();
+            if let Ok(key) = text.parse::<TmuxKey>() {
+                let word = key.argument();
                 let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || (b == b' ' && key.flags() == "-H");
                 prop_assert!(!word.is_empty() && !word.starts_with('-') && word.bytes().all(plain), "{:?}", word);
             }
@@ -129,6 +133,6 @@ mod tests {
 
     #[test]
     fn a_character_goes_byte_by_byte() {
-        assert_eq!(Key::Character('é').word().trim(), "c3 a9");
+        assert_eq!(TmuxKey::Character('é').argument().trim(), "c3 a9");
     }
 }

@@ -8,10 +8,10 @@ mod respawn;
 
 use std::time::{Duration, SystemTime};
 
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 use crate::server::TmuxError;
 
-pub use key::{BadKey, Key};
+pub use key::{InvalidKey, TmuxKey};
 pub(crate) use respawn::respawn;
 
 /// The pane that was meant, in one life of one server.
@@ -25,19 +25,19 @@ pub struct PaneGuard {
 
 /// What is typed.
 #[derive(Debug, Clone, Copy)]
-pub enum Typing<'a> {
+pub enum PaneInput<'a> {
     /// As one paste, bracketed where the program asked for that. Newlines stay what they are.
     Paste(&'a str),
     /// As one paste, and the bytes as they are: whoever gives them has put brackets around them.
     Bracketed(&'a str),
-    Keys(&'a [Key]),
+    Keys(&'a [TmuxKey]),
     /// Nothing: the pane leaves copy mode, or whatever else takes its keys.
     LeaveMode,
 }
 
 /// Why nothing was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum TypeRefusal {
     #[error("the pane is gone")]
     NoPane,
     #[error("another tmux server listens on that socket now")]
@@ -53,13 +53,13 @@ pub enum Refused {
     #[error("the pane takes no input (select-pane -d)")]
     InputOff,
     #[error("tmux came to it too late")]
-    Late,
+    TooLate,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TypeError {
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] TypeRefusal),
     #[error(transparent)]
     Tmux(#[from] TmuxError),
 }
@@ -77,35 +77,35 @@ const FIELDS: [&str; 7] = [
 ];
 
 /// The server's own time, in seconds.
-pub(crate) const NOW: &str = "#{T:#{l:%s}}";
+pub(crate) const SERVER_TIME: &str = "#{T:#{l:%s}}";
 
 /// What one call types.
-pub(crate) struct Step<'a> {
-    doing: String,
+pub(crate) struct TypeStep<'a> {
+    command: String,
     /// What is pasted, by way of a buffer of this name.
     pub(crate) paste: Option<(String, &'a [u8])>,
     leaves_mode: bool,
 }
 
 /// What is typed one call after the other.
-pub(crate) fn steps<'a>(pane: u32, typing: Typing<'a>) -> Vec<Step<'a>> {
-    let plain = |doing: String| Step { doing, paste: None, leaves_mode: false };
+pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
+    let plain = |doing: String| TypeStep { command: doing, paste: None, leaves_mode: false };
     match typing {
-        Typing::Paste(text) | Typing::Bracketed(text) => {
-            let brackets = if matches!(typing, Typing::Paste(_)) { "-p " } else { "" };
+        PaneInput::Paste(text) | PaneInput::Bracketed(text) => {
+            let brackets = if matches!(typing, PaneInput::Paste(_)) { "-p " } else { "" };
             let buffer = format!("agtmux-{}", uuid::Uuid::new_v4().simple());
             let doing = format!("paste-buffer {brackets}-r -d -b {buffer} -t %{pane}");
-            vec![Step { paste: Some((buffer, text.as_bytes())), ..plain(doing) }]
+            vec![TypeStep { paste: Some((buffer, text.as_bytes())), ..plain(doing) }]
         }
-        Typing::Keys(keys) => {
-            keys.iter().map(|key| plain(format!("send-keys {} -t %{pane} {}", key.flags(), key.word()))).collect()
+        PaneInput::Keys(keys) => {
+            keys.iter().map(|key| plain(format!("send-keys {} -t %{pane} {}", key.flags(), key.argument()))).collect()
         }
-        Typing::LeaveMode => vec![Step { leaves_mode: true, ..plain(format!("copy-mode -q -t %{pane}")) }],
+        PaneInput::LeaveMode => vec![TypeStep { leaves_mode: true, ..plain(format!("copy-mode -q -t %{pane}")) }],
     }
 }
 
 /// A format that is true only in that pane of that server, while it has that process.
-pub(crate) fn is_that_pane(guard: PaneGuard) -> String {
+pub(crate) fn pane_matches(guard: PaneGuard) -> String {
     let is = |format: &str, value: String| format!("#{{==:{format},{value}}}");
     let server = format!(
         "#{{&&:{},{}}}",
@@ -116,29 +116,29 @@ pub(crate) fn is_that_pane(guard: PaneGuard) -> String {
 }
 
 /// A format that is true up to the second before this one.
-fn in_time(until: u64) -> String {
-    format!("#{{<:{NOW},{until}}}")
+fn is_before(until: u64) -> String {
+    format!("#{{<:{SERVER_TIME},{until}}}")
 }
 
 /// A command that tells what is there.
-pub(crate) fn tell(framing: &Framing, target: &str, in_time: &str) -> String {
+pub(crate) fn print_facts(framing: &Framing, target: &str, in_time: &str) -> String {
     let facts = framing.record(FACTS, &[&FIELDS[..], &[in_time]].concat());
     format!("display-message -p -t {target} '{facts}'")
 }
 
-impl Step<'_> {
+impl TypeStep<'_> {
     /// The commands of its call. They do nothing from the second on that `until` names.
-    pub(crate) fn commands(&self, framing: &Framing, guard: PaneGuard, until: u64) -> Vec<Command> {
+    pub(crate) fn commands(&self, framing: &Framing, guard: PaneGuard, until: u64) -> Vec<TmuxCommand> {
         let Some((buffer, _)) = &self.paste else { return vec![self.guarded(framing, guard, until, "")] };
-        let load = Command::new("load-buffer").arg("-b").arg(buffer).arg("-");
+        let load = TmuxCommand::new("load-buffer").arg("-b").arg(buffer).arg("-");
         vec![load, self.guarded(framing, guard, until, &format!("delete-buffer -b {buffer} ; "))]
     }
 
     /// Does it if the pane is the one that was meant, and tells what is there if it is not.
-    fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, otherwise: &str) -> Command {
+    fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, otherwise: &str) -> TmuxCommand {
         let target = format!("%{}", guard.pane);
         let is = |format: &str, value: &str| format!("#{{==:{format},{value}}}");
-        let in_time = in_time(until);
+        let in_time = is_before(until);
         let is_meant = [
             is("#{pid}", &guard.server_pid.to_string()),
             is("#{start_time}", &guard.server_start.to_string()),
@@ -149,20 +149,20 @@ impl Step<'_> {
         let takes_keys = [is("#{pane_in_mode}", "0"), is("#{pane_synchronized}", "0"), is("#{pane_input_off}", "0")];
         let wanted: &[String] = if self.leaves_mode { &[] } else { &takes_keys };
         let all = is_meant.iter().chain(wanted).cloned().reduce(|all, one| format!("#{{&&:{all},{one}}}"));
-        let done = format!("{} ; display-message -p '{}'", self.doing, framing.record(DONE, &[]));
-        let told = format!("{otherwise}{}", tell(framing, &target, &in_time));
-        Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(told)
+        let done = format!("{} ; display-message -p '{}'", self.command, framing.record(DONE, &[]));
+        let told = format!("{otherwise}{}", print_facts(framing, &target, &in_time));
+        TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all.unwrap_or_default()).arg(done).arg(told)
     }
 }
 
 /// The second from which on a call that may take this long has been given up. It is at least one second away.
-pub(crate) fn given_up(now: SystemTime, timeout: Duration) -> u64 {
+pub(crate) fn deadline_second(now: SystemTime, timeout: Duration) -> u64 {
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (now + timeout).as_secs().max(now.as_secs() + 1)
 }
 
 /// What became of one call.
-pub(crate) fn outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Result<(), TypeError> {
+pub(crate) fn parse_outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Result<(), TypeError> {
     if !framing.records(DONE, answer).is_empty() {
         return Ok(());
     }
@@ -173,17 +173,17 @@ pub(crate) fn outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Res
             let is = |text: &str, number: String| text == number;
             Err(TypeError::Refused(match () {
                 () if !is(pid, guard.server_pid.to_string()) || !is(start, guard.server_start.to_string()) => {
-                    Refused::OtherServer
+                    TypeRefusal::OtherServer
                 }
-                () if pane_pid.is_empty() => Refused::NoPane,
-                () if !is(pane_pid, guard.pane_pid.to_string()) => Refused::OtherProcess,
-                () if dead != "0" => Refused::Dead,
-                () if mode != "0" => Refused::InMode,
-                () if synchronized != "0" => Refused::Synchronized,
-                () if off != "0" => Refused::InputOff,
-                () if in_time != "1" => Refused::Late,
+                () if pane_pid.is_empty() => TypeRefusal::NoPane,
+                () if !is(pane_pid, guard.pane_pid.to_string()) => TypeRefusal::OtherProcess,
+                () if dead != "0" => TypeRefusal::Dead,
+                () if mode != "0" => TypeRefusal::InMode,
+                () if synchronized != "0" => TypeRefusal::Synchronized,
+                () if off != "0" => TypeRefusal::InputOff,
+                () if in_time != "1" => TypeRefusal::TooLate,
                 // It has changed between the check and the telling.
-                () => Refused::OtherProcess,
+                () => TypeRefusal::OtherProcess,
             }))
         }
         _ => Err(TypeError::Tmux(TmuxError::Unreadable("it did not say whether it typed".into()))),
@@ -196,9 +196,9 @@ mod tests {
 
     const GUARD: PaneGuard = PaneGuard { server_pid: 9, server_start: 100, pane: 3, pane_pid: 42 };
 
-    fn refusal(fields: [&str; 8]) -> Refused {
+    fn refusal(fields: [&str; 8]) -> TypeRefusal {
         let framing = Framing::fixed("W");
-        match outcome(&framing, GUARD, framing.record(FACTS, &fields).as_bytes()) {
+        match parse_outcome(&framing, GUARD, framing.record(FACTS, &fields).as_bytes()) {
             Err(TypeError::Refused(why)) => why,
             other => panic!("{other:?}"),
         }
@@ -206,29 +206,29 @@ mod tests {
 
     #[test]
     fn a_refusal_tells_what_is_different() {
-        assert_eq!(refusal(["8", "100", "42", "0", "0", "0", "0", "1"]), Refused::OtherServer);
-        assert_eq!(refusal(["9", "101", "42", "0", "0", "0", "0", "1"]), Refused::OtherServer);
-        assert_eq!(refusal(["9", "100", "", "", "", "", "", "1"]), Refused::NoPane);
-        assert_eq!(refusal(["9", "100", "43", "0", "0", "0", "0", "1"]), Refused::OtherProcess);
-        assert_eq!(refusal(["9", "100", "42", "1", "0", "0", "0", "1"]), Refused::Dead);
-        assert_eq!(refusal(["9", "100", "42", "0", "1", "0", "0", "1"]), Refused::InMode);
-        assert_eq!(refusal(["9", "100", "42", "0", "0", "1", "0", "1"]), Refused::Synchronized);
-        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "1", "1"]), Refused::InputOff);
-        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "0", "0"]), Refused::Late);
+        assert_eq!(refusal(["8", "100", "42", "0", "0", "0", "0", "1"]), TypeRefusal::OtherServer);
+        assert_eq!(refusal(["9", "101", "42", "0", "0", "0", "0", "1"]), TypeRefusal::OtherServer);
+        assert_eq!(refusal(["9", "100", "", "", "", "", "", "1"]), TypeRefusal::NoPane);
+        assert_eq!(refusal(["9", "100", "43", "0", "0", "0", "0", "1"]), TypeRefusal::OtherProcess);
+        assert_eq!(refusal(["9", "100", "42", "1", "0", "0", "0", "1"]), TypeRefusal::Dead);
+        assert_eq!(refusal(["9", "100", "42", "0", "1", "0", "0", "1"]), TypeRefusal::InMode);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "1", "0", "1"]), TypeRefusal::Synchronized);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "1", "1"]), TypeRefusal::InputOff);
+        assert_eq!(refusal(["9", "100", "42", "0", "0", "0", "0", "0"]), TypeRefusal::TooLate);
     }
 
     #[test]
     fn an_answer_that_says_nothing_is_no_success() {
         let framing = Framing::fixed("W");
-        assert!(matches!(outcome(&framing, GUARD, b""), Err(TypeError::Tmux(_))));
-        assert_eq!(outcome(&framing, GUARD, framing.record(DONE, &[]).as_bytes()), Ok(()));
+        assert!(matches!(parse_outcome(&framing, GUARD, b""), Err(TypeError::Tmux(_))));
+        assert_eq!(parse_outcome(&framing, GUARD, framing.record(DONE, &[]).as_bytes()), Ok(()));
     }
 
     #[test]
     fn a_call_is_given_up_not_later_than_its_timeout_but_gets_a_second() {
         let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
-        assert_eq!(given_up(at(10_900), Duration::from_secs(5)), 15);
-        assert_eq!(given_up(at(10_100), Duration::from_secs(5)), 15);
-        assert_eq!(given_up(at(10_100), Duration::from_millis(300)), 11);
+        assert_eq!(deadline_second(at(10_900), Duration::from_secs(5)), 15);
+        assert_eq!(deadline_second(at(10_100), Duration::from_secs(5)), 15);
+        assert_eq!(deadline_second(at(10_100), Duration::from_millis(300)), 11);
     }
 }

@@ -1,8 +1,14 @@
-use super::{DONE, PaneGuard, in_time, is_that_pane, tell};
-use crate::command::{Command, Framing};
+use super::{DONE, PaneGuard, is_before, pane_matches, print_facts};
+use crate::command::{Framing, TmuxCommand};
 
 /// Starts a program in a dead pane, only while it is that pane and still dead, and before the second that `until` names.
-pub(crate) fn respawn(framing: &Framing, guard: PaneGuard, until: u64, cwd: Option<&str>, command: &str) -> Command {
+pub(crate) fn respawn(
+    framing: &Framing,
+    guard: PaneGuard,
+    until: u64,
+    cwd: Option<&str>,
+    command: &str,
+) -> TmuxCommand {
     let target = format!("%{}", guard.pane);
     // tmux expands formats in a directory.
     let place = cwd.map(|dir| format!("-c {} ", quoted(&dir.replace('#', "##")))).unwrap_or_default();
@@ -11,10 +17,10 @@ pub(crate) fn respawn(framing: &Framing, guard: PaneGuard, until: u64, cwd: Opti
         quoted(command),
         framing.record(DONE, &[])
     );
-    let in_time = in_time(until);
-    let told = tell(framing, &target, &in_time);
-    let all = format!("#{{&&:{},#{{&&:#{{pane_dead}},{in_time}}}}}", is_that_pane(guard));
-    Command::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all).arg(doing).arg(told)
+    let in_time = is_before(until);
+    let told = print_facts(framing, &target, &in_time);
+    let all = format!("#{{&&:{},#{{&&:#{{pane_dead}},{in_time}}}}}", pane_matches(guard));
+    TmuxCommand::new("if-shell").arg("-F").arg("-t").arg(&target).arg(all).arg(doing).arg(told)
 }
 
 /// One word for tmux's own parser, whatever is in it.

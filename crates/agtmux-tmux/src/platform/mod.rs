@@ -7,11 +7,11 @@
 mod linux;
 mod portable;
 mod process;
-pub(crate) mod rows;
+pub(crate) mod ps_rows;
+mod signal_process;
 mod signals;
 mod snapshot;
 mod stat;
-mod strike;
 mod tcp;
 #[cfg(test)]
 mod tests;
@@ -21,64 +21,64 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
-pub use signals::{Signal, Signals, Token};
-pub use snapshot::Snapshot;
-pub use strike::strike;
+pub use process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
+pub use signal_process::signal_process;
+pub use signals::{PlatformSignal, PlatformSignals, WatchToken};
+pub use snapshot::ProcessSnapshot;
 pub use tcp::{TcpPeer, tcp_peer};
-pub use tty::{longest_line, unread_input};
+pub use tty::{max_line_bytes, unread_input};
 
 /// Watches terminals, processes, files and directories, and says so through the [`Signals`] it was opened with.
 ///
 /// A token may stand for one watch of each kind at a time (a pane's terminal and its process); watching the same kind
 /// again with the same token replaces the watch, or does nothing if it is the same thing. Tokens may share what they
 /// watch. Dropping the watcher ends all watches and closes the signals.
-pub trait Watcher: Send + Sync {
+pub trait PlatformWatcher: Send + Sync {
     /// The tty must be a character device. Where [`reports_output`](Self::reports_output) is false, only
     /// [`Signal::TerminalGone`] comes.
-    fn watch_terminal(&self, token: Token, tty: &Path) -> io::Result<()>;
+    fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()>;
 
     /// [`Signal::Exited`] comes at once if the process is already gone or its start time is not `start`.
-    fn watch_process(&self, token: Token, pid: u32, start: Option<u64>) -> io::Result<()>;
+    fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()>;
 
     /// The path must name a plain file. The watch follows the path when the file is replaced.
-    fn watch_file(&self, token: Token, path: &Path) -> io::Result<()>;
+    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()>;
 
-    fn watch_dir(&self, token: Token, path: &Path) -> io::Result<()>;
+    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()>;
 
     /// As a directory, and also what is written to the files in it. [`Signal::DirChanged`] tells of both.
-    fn watch_contents(&self, token: Token, path: &Path) -> io::Result<()>;
+    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()>;
 
     /// Ends all watches of this token. No signal for it is received after this returns.
-    fn forget(&self, token: Token);
+    fn unwatch(&self, token: WatchToken);
 
     /// Whether terminals report their output here; where not, the caller asks tmux once a second instead.
     fn reports_output(&self) -> bool;
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct PlatformOptions {
     /// Use `ps` and polling even where there is something better.
     pub force_portable: bool,
     /// Whether to watch what terminals write. Processes, files and directories are watched natively either way.
     pub pty_events: bool,
 }
 
-impl Default for Options {
+impl Default for PlatformOptions {
     fn default() -> Self {
         Self { force_portable: false, pty_events: true }
     }
 }
 
 pub struct Platform {
-    pub watcher: Arc<dyn Watcher>,
-    pub signals: Signals,
+    pub watcher: Arc<dyn PlatformWatcher>,
+    pub signals: PlatformSignals,
     pub processes: Arc<dyn ProcessTable>,
 }
 
 /// The best there is here, after a self-test. Must be called inside a tokio runtime with time and IO enabled; the
 /// watches live in that runtime, but may be asked for from any thread.
-pub fn open(options: Options) -> io::Result<Platform> {
+pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
     let (sender, signals) = signals::channel();
     let processes = process_table(options.force_portable);
@@ -100,5 +100,5 @@ pub fn process_table(force_portable: bool) -> Arc<dyn ProcessTable> {
         return Arc::new(linux::ProcFs::new());
     }
     let _ = force_portable;
-    Arc::new(portable::Ps::default())
+    Arc::new(portable::PsTable::default())
 }

@@ -7,7 +7,7 @@ pub const MAX_TREE: usize = 512;
 
 /// One process as the kernel shows it. All text comes from the process itself and may be any bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessInfo {
     pub pid: u32,
     pub ppid: u32,
     pub pgrp: u32,
@@ -31,7 +31,7 @@ pub struct PaneProcesses {
     /// The process group that owns the pane's terminal.
     pub foreground_pgrp: Option<u32>,
     /// The pane's first process and its descendants, parents before children, at most [`MAX_TREE`].
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessInfo>,
 }
 
 /// Reads what runs. All methods block, on Linux for microseconds, elsewhere for as long as `ps` takes.
@@ -46,24 +46,24 @@ pub trait ProcessTable: Send + Sync {
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>>;
 
     /// One process, whoever its children are.
-    fn process(&self, pid: u32) -> Option<Process> {
+    fn process(&self, pid: u32) -> Option<ProcessInfo> {
         self.trees(&[pid]).pop()??.processes.into_iter().find(|process| process.pid == pid)
     }
 
     /// Those of these that live, in the same order.
-    fn living(&self, pids: &[u32]) -> Vec<Process> {
+    fn living(&self, pids: &[u32]) -> Vec<ProcessInfo> {
         pids.iter().filter_map(|pid| self.process(*pid)).collect()
     }
 
     fn cwd(&self, pid: u32) -> Option<PathBuf>;
 
     /// What this process reads from: a terminal, a file, or a name that is no path; `None` where the system does not tell.
-    fn input(&self, _pid: u32) -> Option<PathBuf> {
+    fn stdin_path(&self, _pid: u32) -> Option<PathBuf> {
         None
     }
 
     /// One variable of the environment that this process was started with; `None` where the system does not tell.
-    fn variable(&self, pid: u32, name: &str) -> Option<OsString>;
+    fn environment_variable(&self, pid: u32, name: &str) -> Option<OsString>;
 
     /// The paths of the files that this process has open; none where the system does not tell.
     fn open_files(&self, _pid: u32) -> Vec<PathBuf> {

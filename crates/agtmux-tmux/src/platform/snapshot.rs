@@ -5,42 +5,42 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::process::{MAX_TREE, PaneProcesses, Process};
-use super::rows::{Row, lines, parse_args, parse_commands, parse_row, split};
+use super::process::{MAX_TREE, PaneProcesses, ProcessInfo};
+use super::ps_rows::{PsRow, lines, parse_args, parse_commands, parse_row, split_arguments};
 use super::stat;
 
 #[derive(Debug, Default)]
-pub struct Snapshot {
-    rows: HashMap<u32, Row>,
+pub struct ProcessSnapshot {
+    rows: HashMap<u32, PsRow>,
     children: HashMap<u32, Vec<u32>>,
     /// With the start of the process, where it was told along with them.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
-impl Snapshot {
-    pub(super) fn of_rows(rows: impl Iterator<Item = Row>, args: &[u8]) -> Self {
+impl ProcessSnapshot {
+    pub(super) fn from_rows(rows: impl Iterator<Item = PsRow>, args: &[u8]) -> Self {
         let args = lines(args).filter_map(parse_args).map(|(pid, start, args)| (pid, (Some(start), args)));
         Self::new(rows, args.collect())
     }
 
     /// What `ps` printed in its two forms.
     pub(crate) fn from_ps(rows: &[u8], args: &[u8]) -> Self {
-        Self::of_rows(lines(rows).filter_map(parse_row), args)
+        Self::from_rows(lines(rows).filter_map(parse_row), args)
     }
 
     /// Lines of `/proc/N/stat`, each behind the path of its file, and what `ps` told of their arguments.
     pub(crate) fn from_proc(stats: &[u8], args: &[u8]) -> Self {
-        let rows: HashMap<u32, Row> = lines(stats).filter_map(row_of_stat).map(|row| (row.pid, row)).collect();
+        let rows: HashMap<u32, PsRow> = lines(stats).filter_map(parse_stat_line).map(|row| (row.pid, row)).collect();
         let args = parse_commands(args).into_iter().map(|(pid, args)| {
             let named = rows.get(&pid).map_or(&args[..], |row| without_name(&args, &row.comm));
-            (pid, (None, split(named)))
+            (pid, (None, split_arguments(named)))
         });
         let args = args.collect();
         Self::new(rows.into_values(), args)
     }
 
-    fn new(rows: impl Iterator<Item = Row>, args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>) -> Self {
-        let rows: HashMap<u32, Row> = rows.map(|row| (row.pid, row)).collect();
+    fn new(rows: impl Iterator<Item = PsRow>, args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>) -> Self {
+        let rows: HashMap<u32, PsRow> = rows.map(|row| (row.pid, row)).collect();
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for row in rows.values() {
             children.entry(row.ppid).or_default().push(row.pid);
@@ -69,14 +69,14 @@ impl Snapshot {
         Some(PaneProcesses { foreground_pgrp, processes })
     }
 
-    pub fn process(&self, pid: u32) -> Option<Process> {
+    pub fn process(&self, pid: u32) -> Option<ProcessInfo> {
         let row = self.rows.get(&pid)?;
         // macOS prints the whole path of the executable as `comm`.
         let path = Path::new(OsStr::from_bytes(&row.comm));
         let name = path.file_name().filter(|_| path.is_absolute()).map_or(&row.comm[..], OsStr::as_bytes);
         let is_its = |start: &Option<u64>| !row.zombie && start.is_none_or(|start| start == row.start);
         let argv = self.args.get(&pid).filter(|(start, _)| is_its(start)).map(|(_, args)| args.clone());
-        Some(Process {
+        Some(ProcessInfo {
             pid: row.pid,
             ppid: row.ppid,
             pgrp: row.pgrp,
@@ -99,12 +99,12 @@ fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
 
 /// `/proc/N/stat:N (name) …`. A name with a newline in it makes two lines; neither of them is a row, so that none can be
 /// forged.
-fn row_of_stat(line: &[u8]) -> Option<Row> {
+fn parse_stat_line(line: &[u8]) -> Option<PsRow> {
     let line = line.strip_prefix(b"/proc/")?;
     let file = line.iter().position(|&byte| byte == b'/')?;
     let stat = stat::parse(line[file..].strip_prefix(b"/stat:")?)?;
     let is_own = stat::number::<u32>(&line[..file]) == Some(stat.pid);
-    is_own.then(|| Row {
+    is_own.then(|| PsRow {
         pid: stat.pid,
         ppid: stat.ppid,
         pgrp: stat.pgrp,
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_tree_is_read_from_proc_and_ps() {
         let snapshot =
-            Snapshot::from_proc(STATS.as_bytes(), b"PID COMMAND\n   10 -bash\n   20 {node} /opt/claude {x} y\n");
+            ProcessSnapshot::from_proc(STATS.as_bytes(), b"PID COMMAND\n   10 -bash\n   20 {node} /opt/claude {x} y\n");
         let tree = snapshot.tree(10).expect("it is there");
         assert_eq!(tree.foreground_pgrp, Some(20));
         let seen: Vec<_> = tree.processes.iter().map(|p| (p.pid, p.start, p.stopped, p.argv.len())).collect();
@@ -141,7 +141,7 @@ mod tests {
         let rows = b"  501   1  501   600 Ss   Mon Jul 14 09:10:25 2025 -zsh\n\
               600 501  600   600 S+   Mon Jul 14 09:11:00 2025 /opt/homebrew/bin/node\n";
         let args = b"  501 Mon Jul 14 09:10:25 2025 -zsh\n  600 Mon Jul 14 09:11:01 2025 stranger\n";
-        let tree = Snapshot::from_ps(rows, args).tree(501).expect("it is there");
+        let tree = ProcessSnapshot::from_ps(rows, args).tree(501).expect("it is there");
         let node = &tree.processes[1];
         assert_eq!(
             (node.name.as_slice(), node.exe.as_deref()),
@@ -154,7 +154,7 @@ mod tests {
         #[test]
         fn any_bytes_are_tolerated(rows in proptest::collection::vec(any::<u8>(), 0..200),
                                    args in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (Snapshot::from_ps(&rows, &args).tree(1), Snapshot::from_proc(&rows, &args).tree(1));
+            let _ = (ProcessSnapshot::from_ps(&rows, &args).tree(1), ProcessSnapshot::from_proc(&rows, &args).tree(1));
         }
     }
 }

@@ -1,6 +1,6 @@
 /// What we use of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     pub(super) pid: u32,
     pub(super) name: Vec<u8>,
     pub(super) state: u8,
@@ -11,7 +11,7 @@ pub(super) struct Stat {
     pub(super) start: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     pub(super) fn is_stopped(&self) -> bool {
         matches!(self.state, b'T' | b't')
     }
@@ -22,20 +22,20 @@ impl Stat {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn read(pid: u32) -> Option<Stat> {
+pub(super) fn read(pid: u32) -> Option<ProcessStat> {
     use std::io::Read as _;
 
     // About fifty numbers and a name of at most 64 bytes.
-    const LONGEST: usize = 2048;
+    const MAX_STAT_BYTES: usize = 2048;
     let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
-    let mut line = [0; LONGEST];
+    let mut line = [0; MAX_STAT_BYTES];
     let length = file.read(&mut line).ok()?;
     parse(&line[..length])
 }
 
 /// `pid (name) state ppid pgrp session tty tpgid … start …`. The name is whatever the process chose: blanks,
 /// parentheses, newlines, any bytes. But only numbers and one letter follow it, so the last `)` is the one that ends it.
-pub(super) fn parse(line: &[u8]) -> Option<Stat> {
+pub(super) fn parse(line: &[u8]) -> Option<ProcessStat> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;
     let name = line.get(open + 1..close)?.to_vec();
@@ -46,7 +46,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Stat> {
     let pgrp = number(rest.next()?)?;
     let tpgid = number(rest.nth(2)?).filter(|&pgrp| pgrp > 0);
     let start = number(rest.nth(13)?)?;
-    Some(Stat { pid, name, state, ppid, pgrp, tpgid, start })
+    Some(ProcessStat { pid, name, state, ppid, pgrp, tpgid, start })
 }
 
 pub(super) fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
@@ -67,9 +67,9 @@ mod tests {
         line
     }
 
-    fn expected(name: &[u8]) -> Stat {
+    fn expected(name: &[u8]) -> ProcessStat {
         let start = 987_654_321;
-        Stat { pid: 4242, name: name.to_vec(), state: b'S', ppid: 17, pgrp: 4241, tpgid: Some(4300), start }
+        ProcessStat { pid: 4242, name: name.to_vec(), state: b'S', ppid: 17, pgrp: 4241, tpgid: Some(4300), start }
     }
 
     #[test]

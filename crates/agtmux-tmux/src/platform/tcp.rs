@@ -20,7 +20,7 @@ pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
     }
     let mut lines = tables.iter().flat_map(|table| table.lines().skip(1));
     match lines.find_map(|line| inode_of(line, local, remote)).filter(|inode| *inode != 0) {
-        Some(inode) => owner(inode).map_or(TcpPeer::Hidden, TcpPeer::Process),
+        Some(inode) => socket_owner(inode).map_or(TcpPeer::Hidden, TcpPeer::Process),
         None => TcpPeer::Gone,
     }
 }
@@ -53,7 +53,7 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-fn owner(inode: u64) -> Option<u32> {
+fn socket_owner(inode: u64) -> Option<u32> {
     let name = format!("socket:[{inode}]");
     let us = rustix::process::geteuid().as_raw();
     let processes = fs::read_dir("/proc").ok()?.flatten();

@@ -1,8 +1,8 @@
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 
 /// Where the cursor of a pane stands, and what the pane shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CursorLook {
+pub struct CursorScreen {
     pub pane: u32,
     pub x: usize,
     pub y: usize,
@@ -17,27 +17,27 @@ const HEAD: char = 'h';
 const END: char = 'e';
 const FIELDS: [&str; 5] = ["#{pane_id}", "#{cursor_x}", "#{cursor_y}", "#{pane_width}", "#{history_size}"];
 
-pub(super) fn look(framing: &Framing, panes: &[u32]) -> Vec<Command> {
+pub(super) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
         [
-            Command::display(&framing.record(HEAD, &FIELDS), Some(*pane)),
-            Command::new("capture-pane").arg("-p").arg("-t").arg(format!("%{pane}")),
-            Command::display(&framing.record(END, &[]), Some(*pane)),
+            TmuxCommand::display(&framing.record(HEAD, &FIELDS), Some(*pane)),
+            TmuxCommand::new("capture-pane").arg("-p").arg("-t").arg(format!("%{pane}")),
+            TmuxCommand::display(&framing.record(END, &[]), Some(*pane)),
         ]
     };
     panes.iter().flat_map(one).collect()
 }
 
-pub(super) fn looks(framing: &Framing, answer: &[u8]) -> Vec<CursorLook> {
-    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| one(&fields, body)).collect()
+pub(super) fn parse_screens(framing: &Framing, answer: &[u8]) -> Vec<CursorScreen> {
+    framing.sections(HEAD, END, answer).into_iter().filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }
 
-fn one(fields: &[&[u8]], body: &[u8]) -> Option<CursorLook> {
+fn parse_section(fields: &[&[u8]], body: &[u8]) -> Option<CursorScreen> {
     let texts: Vec<&str> = fields.iter().filter_map(|field| std::str::from_utf8(field).ok()).collect();
     let [pane, x, y, width, history] = texts[..] else { return None };
     let body = String::from_utf8_lossy(body.strip_prefix(b"\n").unwrap_or(body)).into_owned();
     let y = y.parse::<usize>().ok()?;
-    Some(CursorLook {
+    Some(CursorScreen {
         pane: pane.strip_prefix('%')?.parse().ok()?,
         x: x.parse().ok()?,
         y,
@@ -56,7 +56,7 @@ mod tests {
         let framing = Framing::fixed("W");
         let head = framing.record(HEAD, &["%3", "8", "1", "80", "40"]);
         let answer = format!("{head}\nfirst\nGo on? [y/N]\n\n{}\n", framing.record(END, &[]));
-        let found = looks(&framing, answer.as_bytes()).pop().expect("one");
+        let found = parse_screens(&framing, answer.as_bytes()).pop().expect("one");
         assert_eq!((found.pane, found.x, found.y, found.width, found.line), (3, 8, 1, 80, 41));
         assert_eq!(found.rows[..2], ["first", "Go on? [y/N]"]);
     }

@@ -1,25 +1,25 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
-use crate::command::{Command, Framing, NEWLINE};
-use crate::tap::{shell, unexpanded};
+use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, OWNER_PID, PROJECT, RUN, TASK_PANE, TaskSessionOwner};
+use crate::command::{Framing, QUOTED_NEWLINE, TmuxCommand};
+use crate::tap::{escape_formats, exec_line};
 
 /// A window waits this long for its program; if nobody starts one, it is gone by itself.
-const WAITING: [&str; 2] = ["sleep", "30"];
+const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
 /// Beside the hooks that the daemon has, and apart from the user's.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
 /// tmux takes no more than 16 KiB in one call, so this much of a command and of a directory is shown by a window, as it is quoted.
-const SHOWN: usize = 4 << 10;
+const MAX_SHOWN_BYTES: usize = 4 << 10;
 
 /// At the end of what is not shown as a whole.
-pub const CUT: char = '…';
+pub const TRUNCATION_MARK: char = '…';
 
 /// What is started where.
 #[derive(Debug, Clone)]
-pub struct Launch<'a> {
+pub struct TaskLaunch<'a> {
     pub server_pid: u32,
     pub server_start: i64,
     pub session: u32,
@@ -30,7 +30,7 @@ pub struct Launch<'a> {
     pub command: &'a str,
     pub cwd: &'a str,
     /// The program that the session is kept for from now on; none leaves it as it is.
-    pub keeper: Option<&'a str>,
+    pub owner_process: Option<&'a str>,
     /// Watches over the program, and is the pane's own process.
     pub program: &'a [OsString],
     /// Reads what the pane writes.
@@ -39,56 +39,57 @@ pub struct Launch<'a> {
 
 /// Where it runs now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Launched {
+pub struct LaunchedPane {
     pub window: u32,
     pub pane: u32,
     pub pane_pid: u32,
 }
 
 const DONE: char = 'd';
-const MADE: char = 'm';
+const NEW_WINDOW: char = 'm';
 
-pub(super) fn new_session(session: &str, task: &str, keeper: &SlotKeeper) -> Vec<Command> {
-    let new = Command::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
+pub(super) fn new_session(session: &str, task: &str, keeper: &TaskSessionOwner) -> Vec<TmuxCommand> {
+    let new = TmuxCommand::new("new-session").arg("-d").arg("-s").arg(session).arg("-n").arg(task);
     let new = new.arg("-x").arg("200").arg("-y").arg("50");
-    let option =
-        |name: &str, value: &str| Command::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value);
+    let option = |name: &str, value: &str| {
+        TmuxCommand::new("set-option").arg("-t").arg(format!("={session}:")).arg(name).arg(value)
+    };
     vec![
-        WAITING.iter().fold(new, Command::arg),
-        waits(&format!("={session}:")),
-        option(OWNER, &keeper.owner),
+        PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg),
+        mark_without_run(&format!("={session}:")),
+        option(OWNER, &keeper.owner_id),
         option(PROJECT, &keeper.project),
-        option(PROCESS, &keeper.process),
+        option(OWNER_PID, &keeper.process),
     ]
 }
 
-pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<Command> {
+pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<TmuxCommand> {
     let last = format!("={session}:{{end}}");
-    let new = Command::new("new-window").arg("-d").arg("-a").arg("-t").arg(&last).arg("-n").arg(task);
-    let new = new.arg("-P").arg("-F").arg(framing.record(MADE, &["#{window_id}"]));
-    vec![WAITING.iter().fold(new, Command::arg), waits(&last)]
+    let new = TmuxCommand::new("new-window").arg("-d").arg("-a").arg("-t").arg(&last).arg("-n").arg(task);
+    let new = new.arg("-P").arg("-F").arg(framing.record(NEW_WINDOW, &["#{window_id}"]));
+    vec![PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg), mark_without_run(&last)]
 }
 
 /// Whoever looks now does not take it for a task, also if nobody comes to start one.
-fn waits(window: &str) -> Command {
-    Command::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
+fn mark_without_run(window: &str) -> TmuxCommand {
+    TmuxCommand::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
 }
 
-pub(super) fn made_window(framing: &Framing, answer: &[u8]) -> Option<u32> {
-    let records = framing.records(MADE, answer);
+pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> {
+    let records = framing.records(NEW_WINDOW, answer);
     std::str::from_utf8(records.first()?.first()?).ok()?.strip_prefix('@')?.parse().ok()
 }
 
 /// True on that server, up to the second before this one.
-pub(super) fn is_server(pid: u32, start: i64, until: u64) -> String {
+pub(super) fn server_matches(pid: u32, start: i64, until: u64) -> String {
     let that = format!("#{{&&:#{{==:#{{pid}},{pid}}},#{{==:#{{start_time}},{start}}}}}");
     format!("#{{&&:{that},#{{<:#{{T:#{{l:%s}}}},{until}}}}}")
 }
 
-pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Command {
+pub(super) fn launch_command(framing: &Framing, until: u64, launch: &TaskLaunch<'_>) -> TmuxCommand {
     let (window, pane) = (format!("@{}", launch.window), format!("%{}", launch.pane));
     let option = |name: &str, value: &OsStr| {
-        Command::new("set-option").literal("-w").literal("-t").literal(&window).literal(name).literal(value)
+        TmuxCommand::new("set-option").literal("-w").literal("-t").literal(&window).literal(name).literal(value)
     };
     let text = |name: &str, value: &str| option(name, OsStr::new(value));
     let told = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
@@ -96,24 +97,24 @@ pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Comm
         text("remain-on-exit", "on"),
         text("automatic-rename", "off"),
         text("allow-rename", "off"),
-        text(COMMAND, &shown(launch.command)),
-        text(CWD, &shown(launch.cwd)),
+        text(COMMAND, &truncate_shown(launch.command)),
+        text(CWD, &truncate_shown(launch.cwd)),
         text(RUN, launch.run),
-        mark(&pane, launch.run),
+        mark_task_pane(&pane, launch.run),
         bell_hook(launch.session),
     ];
     let start = [
-        respawn(&pane, launch),
-        pipe(&pane, launch.reader),
-        Command::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
+        respawn_command(&pane, launch),
+        pipe_command(&pane, launch.reader),
+        TmuxCommand::new("display-message").literal("-p").literal("-t").literal(&pane).literal(told),
     ];
-    let kept = launch.keeper.map(|keeper| keep_for(launch.session, keeper));
+    let kept = launch.owner_process.map(|keeper| set_owner_process(launch.session, keeper));
     let commands = before.into_iter().chain(kept).chain(start);
     let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
-    let that = is_server(launch.server_pid, launch.server_start, until);
+    let that = server_matches(launch.server_pid, launch.server_start, until);
     // The window may have gone, and its number with a new server to another one; and nobody may wait for it any more.
     let is_it = format!("#{{&&:{that},#{{==:#{{window_id}},{window}}}}}");
-    Command::new("if-shell")
+    TmuxCommand::new("if-shell")
         .arg("-F")
         .arg("-t")
         .arg(&pane)
@@ -121,57 +122,57 @@ pub(super) fn launch(framing: &Framing, until: u64, launch: &Launch<'_>) -> Comm
         .arg(OsString::from_vec(lines.join(b" ; ".as_slice())))
 }
 
-fn mark(pane: &str, run: &str) -> Command {
-    Command::new("set-option").literal("-p").literal("-t").literal(pane).literal(MARK).literal(run)
+fn mark_task_pane(pane: &str, run: &str) -> TmuxCommand {
+    TmuxCommand::new("set-option").literal("-p").literal("-t").literal(pane).literal(TASK_PANE).literal(run)
 }
 
 /// As much of a text as a window shows of it.
-fn shown(text: &str) -> String {
+fn truncate_shown(text: &str) -> String {
     let mut size = 0;
     let is_too_much = |c: char| {
         size += match c {
             '\'' => r"'\''".len(),
-            '\n' => NEWLINE.len(),
+            '\n' => QUOTED_NEWLINE.len(),
             c => c.len_utf8(),
         };
-        size > SHOWN
+        size > MAX_SHOWN_BYTES
     };
     match text.find(is_too_much) {
-        Some(end) => format!("{}{CUT}", &text[..end]),
+        Some(end) => format!("{}{TRUNCATION_MARK}", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-fn keep_for(session: u32, keeper: &str) -> Command {
-    Command::new("set-option").literal("-t").literal(format!("${session}:")).literal(PROCESS).literal(keeper)
+fn set_owner_process(session: u32, keeper: &str) -> TmuxCommand {
+    TmuxCommand::new("set-option").literal("-t").literal(format!("${session}:")).literal(OWNER_PID).literal(keeper)
 }
 
 /// Counts what rings where the pipe is somebody else's.
-fn bell_hook(session: u32) -> Command {
+fn bell_hook(session: u32) -> TmuxCommand {
     let count = format!("set-option -wF {BELLS} '#{{e|+:0#{{{BELLS}}},1}}'");
-    Command::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)
+    TmuxCommand::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)
 }
 
-fn respawn(pane: &str, launch: &Launch<'_>) -> Command {
-    let respawn = Command::new("respawn-pane").literal("-k").literal("-t").literal(pane);
+fn respawn_command(pane: &str, launch: &TaskLaunch<'_>) -> TmuxCommand {
+    let respawn = TmuxCommand::new("respawn-pane").literal("-k").literal("-t").literal(pane);
     let respawn = ["PI_TMUX_SESSION", "AGTMUX_SESSION"]
         .iter()
         .fold(respawn, |command, name| command.literal("-e").literal(format!("{name}={}", launch.session_name)));
-    launch.program.iter().fold(respawn, Command::literal)
+    launch.program.iter().fold(respawn, TmuxCommand::literal)
 }
 
 /// With -I tmux notices when the reader ends. Nothing can come back on it: the reader's output goes nowhere.
-fn pipe(pane: &str, reader: &[OsString]) -> Command {
-    let line = OsString::from_vec(unexpanded(&shell(reader)));
-    Command::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)
+fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
+    let line = OsString::from_vec(escape_formats(&exec_line(reader)));
+    TmuxCommand::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)
 }
 
-pub(super) fn launched(framing: &Framing, answer: &[u8]) -> Option<Launched> {
+pub(super) fn parse_launched(framing: &Framing, answer: &[u8]) -> Option<LaunchedPane> {
     let records = framing.records(DONE, answer);
     let texts: Vec<&str> = records.first()?.iter().filter_map(|field| std::str::from_utf8(field).ok()).collect();
     let [window, pane, pid] = texts[..] else { return None };
     let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse().ok();
-    Some(Launched { window: id(window, '@')?, pane: id(pane, '%')?, pane_pid: pid.parse().ok()? })
+    Some(LaunchedPane { window: id(window, '@')?, pane: id(pane, '%')?, pane_pid: pid.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -181,7 +182,7 @@ mod tests {
     #[test]
     fn whatever_is_in_a_command_stays_in_its_place() {
         let (program, reader) = (["/a b/agtmux".into(), "x".into()], ["/r".into(), "50%#{x}".into()]);
-        let launch_of = Launch {
+        let launch_of = TaskLaunch {
             server_pid: 9,
             server_start: 100,
             session: 1,
@@ -191,11 +192,11 @@ mod tests {
             run: "r1",
             command: "it's; kill-server #(x)",
             cwd: "/p;",
-            keeper: Some("5.6"),
+            owner_process: Some("5.6"),
             program: &program,
             reader: &reader,
         };
-        let command = launch(&Framing::fixed("W"), 77, &launch_of);
+        let command = launch_command(&Framing::fixed("W"), 77, &launch_of);
         let words: Vec<String> = command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let line = &words[5];
         assert!(line.contains(r"'@pi_task_command' 'it'\''s; kill-server #(x)' ; "), "{line}");
@@ -206,26 +207,29 @@ mod tests {
         assert!(words[4].contains("#{==:#{window_id},@3}"), "{}", words[4]);
         assert!(words[4].contains("#{<:#{T:#{l:%s}},77}"), "{}", words[4]);
         assert!(line.contains("'-t' '$1:' '@agtmux_owner_pid' '5.6' ; "), "{line}");
-        let command = launch(&Framing::fixed("W"), 77, &Launch { keeper: None, ..launch_of });
-        assert!(!command.words()[5].to_string_lossy().contains(PROCESS), "whoever keeps it keeps it");
+        let command = launch_command(&Framing::fixed("W"), 77, &TaskLaunch { owner_process: None, ..launch_of });
+        assert!(!command.words()[5].to_string_lossy().contains(OWNER_PID), "whoever keeps it keeps it");
     }
 
     #[test]
     fn what_is_too_long_is_shown_in_part() {
-        assert_eq!(shown("make"), "make");
-        assert_eq!(shown(&"x".repeat(SHOWN)).len(), SHOWN);
+        assert_eq!(truncate_shown("make"), "make");
+        assert_eq!(truncate_shown(&"x".repeat(MAX_SHOWN_BYTES)).len(), MAX_SHOWN_BYTES);
         for much in ["é'", "a\n"] {
-            let cut = shown(&much.repeat(SHOWN));
-            let quoted = Command::new("x").literal(&cut).line().len() - "'x' ".len();
-            assert!(cut.ends_with(CUT) && quoted <= SHOWN + 5, "{quoted}");
+            let cut = truncate_shown(&much.repeat(MAX_SHOWN_BYTES));
+            let quoted = TmuxCommand::new("x").literal(&cut).line().len() - "'x' ".len();
+            assert!(cut.ends_with(TRUNCATION_MARK) && quoted <= MAX_SHOWN_BYTES + 5, "{quoted}");
         }
     }
 
     #[test]
     fn an_answer_without_the_ids_is_no_success() {
         let framing = Framing::fixed("W");
-        assert_eq!(launched(&framing, b""), None);
+        assert_eq!(parse_launched(&framing, b""), None);
         let answer = framing.record(DONE, &["@3", "%4", "55"]);
-        assert_eq!(launched(&framing, answer.as_bytes()), Some(Launched { window: 3, pane: 4, pane_pid: 55 }));
+        assert_eq!(
+            parse_launched(&framing, answer.as_bytes()),
+            Some(LaunchedPane { window: 3, pane: 4, pane_pid: 55 })
+        );
     }
 }

@@ -10,19 +10,19 @@ mod read;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use crate::command::{Command, Framing};
+use crate::command::{Framing, TmuxCommand};
 use crate::server::{TmuxError, TmuxServer};
 use crate::sockets::SocketDir;
 
-pub use cursor::CursorLook;
-pub use launch::{CUT, Launch, Launched};
-pub use read::{SlotPane, TaskSession};
+pub use cursor::CursorScreen;
+pub use launch::{LaunchedPane, TRUNCATION_MARK, TaskLaunch};
+pub use read::{TaskPane, TmuxTaskSession};
 
 /// What is stored with a session: whose it is. A name is no proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlotKeeper {
+pub struct TaskSessionOwner {
     /// Which user's which agtmux.
-    pub owner: String,
+    pub owner_id: String,
     pub project: String,
     /// The program that the session was made for.
     pub process: String,
@@ -30,12 +30,12 @@ pub struct SlotKeeper {
 
 pub(crate) const OWNER: &str = "@agtmux_owner";
 pub(crate) const PROJECT: &str = "@agtmux_project";
-pub(crate) const PROCESS: &str = "@agtmux_owner_pid";
+pub(crate) const OWNER_PID: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
 /// In the place of a run: the window was made for one that is not started yet.
 pub(crate) const NO_RUN_YET: &str = ".";
 /// Of the pane in which a task was started, and of no other in its window.
-pub(crate) const MARK: &str = "@agtmux_task_pane";
+pub(crate) const TASK_PANE: &str = "@agtmux_task_pane";
 pub(crate) const COMMAND: &str = "@pi_task_command";
 pub(crate) const CWD: &str = "@pi_task_cwd";
 pub(crate) const BELLS: &str = "@pi_bell_count";
@@ -71,72 +71,82 @@ pub fn quoted_for_shell(word: &str) -> String {
 
 impl TmuxServer {
     /// The session of this name with all its panes, or none where there is no such session, or no server.
-    pub async fn task_session(&self, name: &str) -> Result<Option<TaskSession>, TmuxError> {
+    pub async fn task_session(&self, name: &str) -> Result<Option<TmuxTaskSession>, TmuxError> {
         let framing = Framing::fresh();
-        match self.run(&[read::list(&framing, Some(name))]).await {
+        match self.run(&[read::list_command(&framing, Some(name))]).await {
             // Whatever tmux takes the name for, it is that session or none.
-            Ok(answer) => Ok(read::sessions(&framing, &answer).into_iter().find(|session| session.name == name)),
-            Err(error) => absent(error).map(|()| None),
+            Ok(answer) => Ok(read::parse_sessions(&framing, &answer).into_iter().find(|session| session.name == name)),
+            Err(error) => accept_missing(error).map(|()| None),
         }
     }
 
     /// A server that missed the end of one child hears of it with the end of the next: here is one that ends at once.
-    pub async fn look_after_children(&self) -> Result<(), TmuxError> {
-        self.run(&[Command::new("run-shell").arg("true")]).await.map(drop)
+    pub async fn reap_children(&self) -> Result<(), TmuxError> {
+        self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
 
     /// Every session that some agtmux has made.
-    pub async fn task_sessions(&self) -> Result<Vec<TaskSession>, TmuxError> {
+    pub async fn task_sessions(&self) -> Result<Vec<TmuxTaskSession>, TmuxError> {
         let framing = Framing::fresh();
-        match self.run(&[read::list(&framing, None)]).await {
+        match self.run(&[read::list_command(&framing, None)]).await {
             Ok(answer) => {
-                let all = read::sessions(&framing, &answer);
-                Ok(all.into_iter().filter(|session| !session.keeper.owner.is_empty()).collect())
+                let all = read::parse_sessions(&framing, &answer);
+                Ok(all.into_iter().filter(|session| !session.owner.owner_id.is_empty()).collect())
             }
-            Err(error) => absent(error).map(|()| Vec::new()),
+            Err(error) => accept_missing(error).map(|()| Vec::new()),
         }
     }
 
     /// Makes the session with a first window that waits for its program, and the server where there is none.
-    pub async fn make_task_session(&self, session: &str, task: &str, keeper: &SlotKeeper) -> Result<(), TmuxError> {
-        self.run_starting(&launch::new_session(session, task, keeper)).await.map(drop)
+    pub async fn create_task_session(
+        &self,
+        session: &str,
+        task: &str,
+        keeper: &TaskSessionOwner,
+    ) -> Result<(), TmuxError> {
+        self.run_or_start_server(&launch::new_session(session, task, keeper)).await.map(drop)
     }
 
     /// Writes down for which process a session is kept from now on.
-    pub async fn keep_task_session(&self, server: (u32, i64), session: u32, process: &str) -> Result<(), TmuxError> {
-        let set = Command::new("set-option").arg("-t").arg(format!("${session}")).arg(PROCESS).arg(process);
-        self.run(&[self.on_that_server(server, &set)]).await.map(drop)
+    pub async fn set_task_session_owner_pid(
+        &self,
+        server: (u32, i64),
+        session: u32,
+        process: &str,
+    ) -> Result<(), TmuxError> {
+        let set = TmuxCommand::new("set-option").arg("-t").arg(format!("${session}")).arg(OWNER_PID).arg(process);
+        self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
     /// Makes one more window that waits for its program, behind the others. Others may have its name.
-    pub async fn make_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
+    pub async fn create_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&launch::new_window(&framing, session, task)).await?;
         let unreadable = || TmuxError::Unreadable("the number of the window is missing".into());
-        launch::made_window(&framing, &answer).ok_or_else(unreadable)
+        launch::parse_new_window(&framing, &answer).ok_or_else(unreadable)
     }
 
     /// Starts a program in a window of ours in place of what runs there. Its output is piped from its first byte on: the pipe
     /// is opened before the server reads again.
-    pub async fn launch(&self, launch: &Launch<'_>) -> Result<Launched, LaunchError> {
+    pub async fn launch_task(&self, launch: &TaskLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
-        let until = self.given_up(None);
-        let answer = self.run(&[launch::launch(&framing, until, launch)]).await?;
-        launch::launched(&framing, &answer).ok_or(LaunchError::Gone)
+        let until = self.deadline_second(None);
+        let answer = self.run(&[launch::launch_command(&framing, until, launch)]).await?;
+        launch::parse_launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
     /// Where the cursors of some panes stand. Panes that are gone are missing, and may be the reason why others are.
-    pub async fn cursor_looks(&self, panes: &[u32]) -> Result<Vec<CursorLook>, TmuxError> {
+    pub async fn cursor_screens(&self, panes: &[u32]) -> Result<Vec<CursorScreen>, TmuxError> {
         let framing = Framing::fresh();
-        let answer = self.run(&cursor::look(&framing, panes)).await?;
-        Ok(cursor::looks(&framing, &answer))
+        let answer = self.run(&cursor::capture_commands(&framing, panes)).await?;
+        Ok(cursor::parse_screens(&framing, &answer))
     }
 
     /// Windows that stay when their programs have ended, from now on, if that server still lives.
-    pub async fn keep_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
+    pub async fn set_remain_on_exit(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         let keep = |window: &u32| {
-            let set = Command::new("set-option").arg("-w").arg("-t").arg(format!("@{window}"));
-            self.on_that_server(server, &set.arg("remain-on-exit").arg("on"))
+            let set = TmuxCommand::new("set-option").arg("-w").arg("-t").arg(format!("@{window}"));
+            self.if_same_server(server, &set.arg("remain-on-exit").arg("on"))
         };
         self.run(&windows.iter().map(keep).collect::<Vec<_>>()).await.map(drop)
     }
@@ -144,8 +154,8 @@ impl TmuxServer {
     /// Kills windows, if that server still lives. Those that are gone are none.
     pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         for window in windows {
-            let kill = Command::new("kill-window").arg("-t").arg(format!("@{window}"));
-            match self.run(&[self.on_that_server(server, &kill)]).await {
+            let kill = TmuxCommand::new("kill-window").arg("-t").arg(format!("@{window}"));
+            match self.run(&[self.if_same_server(server, &kill)]).await {
                 Err(TmuxError::Failed(said)) if is_missing(&said) => {}
                 done => drop(done?),
             }
@@ -155,22 +165,22 @@ impl TmuxServer {
 
     /// Kills a session by its id, if that server still lives.
     pub async fn kill_session(&self, server: (u32, i64), session: u32) -> Result<(), TmuxError> {
-        let kill = Command::new("kill-session").arg("-t").arg(format!("${session}"));
-        match self.run(&[self.on_that_server(server, &kill)]).await {
+        let kill = TmuxCommand::new("kill-session").arg("-t").arg(format!("${session}"));
+        match self.run(&[self.if_same_server(server, &kill)]).await {
             Err(TmuxError::Failed(said)) if is_missing(&said) => Ok(()),
             done => done.map(drop),
         }
     }
 
-    fn on_that_server(&self, (pid, start): (u32, i64), command: &Command) -> Command {
-        let until = self.given_up(None);
-        let is_it = launch::is_server(pid, start, until);
-        Command::new("if-shell").arg("-F").arg(is_it).arg(command.line())
+    fn if_same_server(&self, (pid, start): (u32, i64), command: &TmuxCommand) -> TmuxCommand {
+        let until = self.deadline_second(None);
+        let is_it = launch::server_matches(pid, start, until);
+        TmuxCommand::new("if-shell").arg("-F").arg(is_it).arg(command.line())
     }
 }
 
 /// That there is no such session is an answer; that the server cannot be read is none.
-fn absent(error: TmuxError) -> Result<(), TmuxError> {
+fn accept_missing(error: TmuxError) -> Result<(), TmuxError> {
     match error {
         TmuxError::NoServer => Ok(()),
         TmuxError::Failed(said) if is_missing(&said) => Ok(()),
@@ -208,8 +218,8 @@ mod tests {
 
     #[test]
     fn a_missing_session_is_no_fault_and_a_server_that_fails_is() {
-        assert_eq!(absent(TmuxError::Failed("can't find session: x".into())), Ok(()));
-        assert_eq!(absent(TmuxError::NoServer), Ok(()));
-        assert!(absent(TmuxError::Failed("server is on fire".into())).is_err());
+        assert_eq!(accept_missing(TmuxError::Failed("can't find session: x".into())), Ok(()));
+        assert_eq!(accept_missing(TmuxError::NoServer), Ok(()));
+        assert!(accept_missing(TmuxError::Failed("server is on fire".into())).is_err());
     }
 }

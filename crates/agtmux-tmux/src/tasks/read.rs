@@ -1,23 +1,23 @@
-use super::{BELLS, COMMAND, CWD, MARK, NO_RUN_YET, OWNER, PROCESS, PROJECT, RUN, SlotKeeper};
-use crate::command::{Command, Framing};
+use super::{BELLS, COMMAND, CWD, NO_RUN_YET, OWNER, OWNER_PID, PROJECT, RUN, TASK_PANE, TaskSessionOwner};
+use crate::command::{Framing, TmuxCommand};
 
 /// A session that tasks may run in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskSession {
+pub struct TmuxTaskSession {
     pub server_pid: u32,
     pub server_start: i64,
     pub session: u32,
     pub name: String,
-    pub keeper: SlotKeeper,
+    pub owner: TaskSessionOwner,
     /// Somebody looks at it.
     pub attached: bool,
     /// In tmux's order: windows by index, the panes of each by theirs.
-    pub panes: Vec<SlotPane>,
+    pub panes: Vec<TaskPane>,
 }
 
 /// One pane of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlotPane {
+pub struct TaskPane {
     pub window: u32,
     pub window_name: String,
     pub pane: u32,
@@ -31,11 +31,11 @@ pub struct SlotPane {
     /// What runs there by our own words, if we have started it.
     pub run: Option<String>,
     /// It was made for one that is not started yet.
-    pub waits: bool,
+    pub awaits_run: bool,
     /// A task was started in this very pane. What a user has beside it is not.
-    pub marked: bool,
+    pub is_task_pane: bool,
     /// It stays when its program has ended.
-    pub stays: bool,
+    pub remain_on_exit: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
     pub current_command: String,
@@ -63,16 +63,16 @@ const FIELDS: [&str; 20] = [
     "#{pane_title}",
     OWNER,
     PROJECT,
-    PROCESS,
+    OWNER_PID,
     RUN,
 ];
 
-pub(super) fn list(framing: &Framing, session: Option<&str>) -> Command {
+pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxCommand {
     let option = |name: &str| format!("#{{{name}}}");
-    let options = [option(COMMAND), option(CWD), option(BELLS), option(MARK)];
+    let options = [option(COMMAND), option(CWD), option(BELLS), option(TASK_PANE)];
     let fields: Vec<String> = FIELDS.iter().map(|f| if f.starts_with('@') { option(f) } else { (*f).into() }).collect();
     let all: Vec<&str> = fields.iter().chain(&options).map(String::as_str).collect();
-    let command = Command::new("list-panes");
+    let command = TmuxCommand::new("list-panes");
     let command = match session {
         // Without the colon it would be the name of a window first, and then the beginning of a session's.
         Some(name) => command.arg("-s").arg("-t").arg(format!("={name}:")),
@@ -82,18 +82,18 @@ pub(super) fn list(framing: &Framing, session: Option<&str>) -> Command {
 }
 
 /// The sessions of an answer. One that shares windows with another is listed by itself.
-pub(super) fn sessions(framing: &Framing, answer: &[u8]) -> Vec<TaskSession> {
-    let mut sessions: Vec<TaskSession> = Vec::new();
-    for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| row(fields)) {
+pub(super) fn parse_sessions(framing: &Framing, answer: &[u8]) -> Vec<TmuxTaskSession> {
+    let mut sessions: Vec<TmuxTaskSession> = Vec::new();
+    for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| parse_row(fields)) {
         match sessions.iter_mut().find(|known| known.session == empty.session) {
             Some(known) => known.panes.push(pane),
-            None => sessions.push(TaskSession { panes: vec![pane], ..empty }),
+            None => sessions.push(TmuxTaskSession { panes: vec![pane], ..empty }),
         }
     }
     sessions
 }
 
-fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
+fn parse_row(fields: &[&[u8]]) -> Option<(TmuxTaskSession, TaskPane)> {
     let texts: Vec<String> = fields.iter().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
     let [pid, start, session, window, pane, pane_pid, dead, status, signal, bell, attached, stays, rest @ ..] =
         &texts[..]
@@ -107,17 +107,17 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
     };
     let id = |text: &str, sigil: char| text.strip_prefix(sigil)?.parse::<u32>().ok();
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let keeper = SlotKeeper { owner: owner.clone(), project: project.clone(), process: process.clone() };
-    let session = TaskSession {
+    let keeper = TaskSessionOwner { owner_id: owner.clone(), project: project.clone(), process: process.clone() };
+    let session = TmuxTaskSession {
         server_pid: pid.parse().ok()?,
         server_start: start.parse().ok()?,
         session: id(session, '$')?,
         name: session_name.clone(),
-        keeper,
+        owner: keeper,
         attached: attached != "0",
         panes: Vec::new(),
     };
-    let pane = SlotPane {
+    let pane = TaskPane {
         window: id(window, '@')?,
         window_name: window_name.clone(),
         pane: id(pane, '%')?,
@@ -128,9 +128,9 @@ fn row(fields: &[&[u8]]) -> Option<(TaskSession, SlotPane)> {
         bell: bell == "1",
         bells: bells.parse().unwrap_or(0),
         run: given(run).filter(|run| run != NO_RUN_YET),
-        waits: run == NO_RUN_YET,
-        marked: !mark.is_empty(),
-        stays: stays == "on",
+        awaits_run: run == NO_RUN_YET,
+        is_task_pane: !mark.is_empty(),
+        remain_on_exit: stays == "on",
         task_command: given(command),
         task_cwd: given(cwd),
         current_command: current_command.clone(),
@@ -154,14 +154,14 @@ mod tests {
         let framing = Framing::fixed("W");
         let rows = [fields("$0", "%1", "a\n%9 b"), fields("$0", "%2", "b"), fields("$4", "%1", "a")];
         let answer: String = rows.iter().map(|row| framing.record(PANE, row) + "\n").collect();
-        let sessions = sessions(&framing, answer.as_bytes());
+        let sessions = parse_sessions(&framing, answer.as_bytes());
         let ids: Vec<_> = sessions.iter().map(|s| (s.session, s.panes.len())).collect();
         assert_eq!(ids, [(0, 2), (4, 1)]);
         let pane = &sessions[0].panes[0];
-        assert!(pane.stays);
+        assert!(pane.remain_on_exit);
         assert_eq!((pane.dead, pane.dead_status, pane.dead_signal, pane.bells), (true, Some(7), None, 3));
         assert_eq!((pane.window_name.as_str(), pane.task_command.as_deref()), ("a\n%9 b", Some("make\nall")));
-        assert_eq!((sessions[0].keeper.owner.as_str(), sessions[0].attached), ("1000:a", false));
+        assert_eq!((sessions[0].owner.owner_id.as_str(), sessions[0].attached), ("1000:a", false));
     }
 
     #[test]
@@ -169,6 +169,6 @@ mod tests {
         let framing = Framing::fixed("W");
         let mut short = fields("$0", "%1", "a");
         short.pop();
-        assert_eq!(sessions(&framing, framing.record(PANE, &short).as_bytes()), []);
+        assert_eq!(parse_sessions(&framing, framing.record(PANE, &short).as_bytes()), []);
     }
 }

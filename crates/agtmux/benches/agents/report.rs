@@ -1,14 +1,14 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::hook::Cost;
+use crate::hook::HookCost;
 use crate::paper;
 use crate::stats::percentile_of as percentile;
 
-pub(crate) struct Report {
-    pub(crate) native: Vec<Duration>,
-    pub(crate) shown: Vec<Duration>,
-    pub(crate) cost: Cost,
+pub(crate) struct AgentsReport {
+    pub(crate) hook_lags: Vec<Duration>,
+    pub(crate) screen_lags: Vec<Duration>,
+    pub(crate) cost: HookCost,
 }
 
 const FILE: &str = "benchmarks-agents.md";
@@ -22,7 +22,7 @@ the hook's process, and for a screen the quiet moment that is waited for.
 
 ";
 
-impl Report {
+impl AgentsReport {
     pub(crate) fn table(&self) -> String {
         let mut table = String::from("| measured | times | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
         let mut lag = |name: &str, lags: &[Duration], goal: u64| {
@@ -30,8 +30,8 @@ impl Report {
             let (p50, p95) = (ms(percentile(lags, 50)), ms(percentile(lags, 95)));
             let _ = writeln!(table, "| {name} | {} | {p50} | {p95} | {goal} ms | {met} |", lags.len());
         };
-        lag("told by a hook", &self.native, 100);
-        lag("seen on the screen", &self.shown, 500);
+        lag("told by a hook", &self.hook_lags, 100);
+        lag("seen on the screen", &self.screen_lags, 500);
         let cost = &self.cost;
         let times = u32::try_from(cost.hook.len().max(1)).unwrap_or(1);
         let mut wall = |name: &str, walls: &[Duration], cpu: Duration| {
@@ -39,8 +39,8 @@ impl Report {
             let _ = writeln!(table, "| {name} | {} | {p50} | {p95} | | {} of CPU each |", walls.len(), ms(cpu / times));
         };
         wall("`agtmux hook`, wall time", &cost.hook, cost.hook_cpu);
-        wall("`true`, wall time", &cost.nothing, cost.nothing_cpu);
-        let ratio = percentile(&cost.hook, 50).as_secs_f64() / percentile(&cost.nothing, 50).as_secs_f64();
+        wall("`true`, wall time", &cost.baseline, cost.baseline_cpu);
+        let ratio = percentile(&cost.hook, 50).as_secs_f64() / percentile(&cost.baseline, 50).as_secs_f64();
         let _ = writeln!(table, "\nA hook takes {ratio:.1} times as long as `true`.");
         table
     }

@@ -13,22 +13,22 @@ mod plan;
 #[path = "../../tests/support/trial_posts.rs"]
 mod posts;
 mod report;
-mod room;
+mod setup;
 #[path = "../support/stats.rs"]
 mod stats;
 
-use plan::Plan;
-use room::Room;
+use plan::BridgeBenchPlan;
+use setup::BridgeBench;
 
 fn main() {
-    let plan = Plan::from_args();
+    let plan = BridgeBenchPlan::from_args();
     let machine = paper::machine();
-    let room = Room::build(plan.agents);
-    eprintln!("one reader: {} hooks/s for {:?}", plan.hooks_per_second, plan.baseline);
-    let alone = measure::run(&room, &plan, plan.baseline, 1, 0);
-    eprintln!("{} readers and {} stalled, for {:?}", plan.readers, plan.stalled, plan.lasts);
-    let crowd = measure::run(&room, &plan, plan.lasts, plan.readers, plan.stalled);
-    let text = report::text(&plan, &alone, &crowd, &machine);
+    let room = BridgeBench::build(plan.agents);
+    eprintln!("one reader: {} hooks/s for {:?}", plan.hooks_per_second, plan.baseline_duration);
+    let alone = measure::run(&room, &plan, plan.baseline_duration, 1, 0);
+    eprintln!("{} readers and {} stalled, for {:?}", plan.readers, plan.stalled, plan.duration);
+    let crowd = measure::run(&room, &plan, plan.duration, plan.readers, plan.stalled);
+    let text = report::render(&plan, &alone, &crowd, &machine);
     println!("{text}");
     if plan.writes_document {
         paper::write("benchmarks-bridge.md", &text);

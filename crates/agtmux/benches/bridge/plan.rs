@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct BridgeBenchPlan {
     pub(crate) agents: usize,
     /// Each turn of an agent is two hooks and five events.
     pub(crate) hooks_per_second: f64,
     pub(crate) readers: usize,
     pub(crate) stalled: usize,
-    pub(crate) lasts: Duration,
-    pub(crate) baseline: Duration,
+    pub(crate) duration: Duration,
+    pub(crate) baseline_duration: Duration,
     pub(crate) writes_document: bool,
 }
 
-impl Plan {
+impl BridgeBenchPlan {
     pub(crate) fn from_args() -> Self {
         let quick = crate::paper::is_quick();
         let (hooks_per_second, lasts, baseline) = if quick { (20.0, 4, 2) } else { (200.0, 60, 15) };
@@ -23,8 +23,8 @@ impl Plan {
             hooks_per_second,
             readers: 190,
             stalled: 10,
-            lasts: Duration::from_secs(lasts),
-            baseline: Duration::from_secs(baseline),
+            duration: Duration::from_secs(lasts),
+            baseline_duration: Duration::from_secs(baseline),
             writes_document: !quick,
         }
     }

@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::measure::Measured;
+use crate::measure::BridgeMeasurement;
 use crate::paper::met;
-use crate::plan::Plan;
+use crate::plan::BridgeBenchPlan;
 use crate::stats::percentile;
 
 /// What a connection may hold: what was read and not yet understood, what waits to be written, and the next few events.
-const MIB_EACH: f64 = 0.25;
+const MIB_PER_CONNECTION: f64 = 0.25;
 /// What is kept of the last events for readers that come back.
-const MIB_KEPT: f64 = 8.0;
+const MIB_FOR_EVENTS: f64 = 8.0;
 
 const METHOD: &str = "\
 ## How it is measured
@@ -28,14 +28,19 @@ const METHOD: &str = "\
 - **One reader**: the same hooks in the same run, before it, with one reader and nobody stalled. The ratio is to that.
 ";
 
-pub(crate) fn text(plan: &Plan, alone: &Measured, crowd: &Measured, machine: &str) -> String {
+pub(crate) fn render(
+    plan: &BridgeBenchPlan,
+    alone: &BridgeMeasurement,
+    crowd: &BridgeMeasurement,
+    machine: &str,
+) -> String {
     let mut out = format!(
         "# Many readers of the bridge's stream\n\nWhat `make bench` measured: {} readers and {} stalled, {:.0} hooks/s for {} s over {} \
          agents.\n\nMachine: {machine}.\n\n| measured | goal | {} readers | one reader | ratio | |\n|---|---|---|---|---|---|\n",
         plan.readers,
         plan.stalled,
         plan.hooks_per_second,
-        plan.lasts.as_secs(),
+        plan.duration.as_secs(),
         plan.agents,
         plan.readers,
     );
@@ -46,11 +51,11 @@ pub(crate) fn text(plan: &Plan, alone: &Measured, crowd: &Measured, machine: &st
     out
 }
 
-fn rates(out: &mut String, plan: &Plan, alone: &Measured, crowd: &Measured) {
-    let mut row = |what: &str, goal: &str, of: &dyn Fn(&Measured) -> String, is_met: Option<bool>| {
+fn rates(out: &mut String, plan: &BridgeBenchPlan, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) {
+    let mut row = |what: &str, goal: &str, of: &dyn Fn(&BridgeMeasurement) -> String, is_met: Option<bool>| {
         let _ = writeln!(out, "| {what} | {goal} | {} | {} | | {} |", of(crowd), of(alone), met(is_met));
     };
-    let rate = |m: &Measured| m.events as f64 / m.took.as_secs_f64();
+    let rate = |m: &BridgeMeasurement| m.events as f64 / m.took.as_secs_f64();
     let wanted = plan.hooks_per_second * 2.5;
     row("hooks posted and taken", "", &|m| m.hooks.to_string(), None);
     row("time that it took", "", &|m| format!("{:.1} s", m.took.as_secs_f64()), None);
@@ -60,13 +65,13 @@ fn rates(out: &mut String, plan: &Plan, alone: &Measured, crowd: &Measured) {
     row("missed by those who read", "0", &|m| m.missed.to_string(), Some(crowd.missed == 0));
 }
 
-fn lags(out: &mut String, alone: &Measured, crowd: &Measured) {
+fn lags(out: &mut String, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) {
     for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        let of = |m: &Measured| percentile(&m.lags, share);
+        let of = |m: &BridgeMeasurement| percentile(&m.lags, share);
         let (ours, one) = (of(crowd), of(alone));
         let _ = writeln!(out, "| lag, {name} | | {} | {} | {:.2} | |", ms(ours), ms(one), ours / one);
     }
-    let of = |m: &Measured| {
+    let of = |m: &BridgeMeasurement| {
         let medians: Vec<String> = quarters(m).iter().map(|lags| format!("{:.1}", percentile(lags, 0.5))).collect();
         format!("{} ms", medians.join(" / "))
     };
@@ -76,24 +81,24 @@ fn lags(out: &mut String, alone: &Measured, crowd: &Measured) {
     let _ = writeln!(out, "| last quarter to first, p50 | 1.5 at the most | {ours:.2} | {one:.2} | | {flat} |");
 }
 
-fn costs(out: &mut String, plan: &Plan, alone: &Measured, crowd: &Measured) {
-    let ends = |m: &Measured| {
+fn costs(out: &mut String, plan: &BridgeBenchPlan, alone: &BridgeMeasurement, crowd: &BridgeMeasurement) {
+    let ends = |m: &BridgeMeasurement| {
         let mib = |bytes: Option<&u64>| bytes.map_or(f64::NAN, |bytes| *bytes as f64 / f64::from(1 << 20));
         (mib(m.memory.first()), mib(m.memory.iter().max()), mib(m.memory.last()))
     };
-    let shown = |m: &Measured| {
+    let shown = |m: &BridgeMeasurement| {
         let (start, most, end) = ends(m);
         format!("{start:.1} / {most:.1} / {end:.1} MB")
     };
     let (start, most, _) = ends(crowd);
-    let bound = start + MIB_KEPT + MIB_EACH * (plan.readers + plan.stalled) as f64;
+    let bound = start + MIB_FOR_EVENTS + MIB_PER_CONNECTION * (plan.readers + plan.stalled) as f64;
     let is_met = met(Some(most <= bound));
     let (ours, one) = (shown(crowd), shown(alone));
     let _ = writeln!(out, "| memory: start / most / end | {bound:.0} MB at the most | {ours} | {one} | | {is_met} |");
-    let files = |m: &Measured| m.files.map(|n| n.to_string()).join(" / ");
+    let files = |m: &BridgeMeasurement| m.open_files.map(|n| n.to_string()).join(" / ");
     let (ours, one) = (files(crowd), files(alone));
     let _ = writeln!(out, "| open files: before / with all / at the end | | {ours} | {one} | | |");
-    let [_, all, end] = crowd.files;
+    let [_, all, end] = crowd.open_files;
     let _ = writeln!(out, "| stalled readers given up | {} | {} | | | |", plan.stalled, all.saturating_sub(end));
     let cpu = crowd.cpu / alone.cpu;
     let _ = writeln!(
@@ -103,13 +108,13 @@ fn costs(out: &mut String, plan: &Plan, alone: &Measured, crowd: &Measured) {
     );
 }
 
-fn quarters(m: &Measured) -> [&[f64]; 4] {
+fn quarters(m: &BridgeMeasurement) -> [&[f64]; 4] {
     let quarter = m.lags.len() / 4;
     let part = |n: usize| &m.lags[quarter * n..if n == 3 { m.lags.len() } else { quarter * (n + 1) }];
     [part(0), part(1), part(2), part(3)]
 }
 
-fn growth(m: &Measured) -> f64 {
+fn growth(m: &BridgeMeasurement) -> f64 {
     percentile(quarters(m)[3], 0.5) / percentile(quarters(m)[0], 0.5)
 }
 

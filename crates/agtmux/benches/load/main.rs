@@ -7,36 +7,36 @@
 mod connection;
 #[path = "../support/paper.rs"]
 mod paper;
-mod plain;
+mod plain_server;
 mod plan;
 mod report;
-mod room;
 mod send;
+mod setup;
 #[path = "../support/stats.rs"]
 mod stats;
-mod stored;
+mod stored_events;
 mod watch;
 
 use std::sync::Arc;
 
-use plan::Plan;
-use room::Room;
-use send::Load;
+use plan::LoadBenchPlan;
+use send::EventLoad;
+use setup::LoadBench;
 
 fn main() {
-    let plan = Plan::from_args();
+    let plan = LoadBenchPlan::from_args();
     let machine = paper::machine();
-    let room = Room::build(plan.runtimes);
-    eprintln!("plain server: {} events/s for {:?}", plan.rate, plan.baseline);
-    let plain = plain::measure(&room, &plan);
-    eprintln!("agtmux: {} events/s for {:?} over {} runtimes", plan.rate, plan.lasts, plan.runtimes);
-    let load = Arc::new(Load::new(&plan, plan.lasts, &room.runtimes));
+    let room = LoadBench::build(plan.runtimes);
+    eprintln!("plain server: {} events/s for {:?}", plan.rate, plan.baseline_duration);
+    let plain = plain_server::measure(&room, &plan);
+    eprintln!("agtmux: {} events/s for {:?} over {} runtimes", plan.rate, plan.duration, plan.runtimes);
+    let load = Arc::new(EventLoad::new(&plan, plan.duration, &room.runtimes));
     let watcher = watch::start(&room, &load);
     let (sent, memory, cpu) = send::run(&load, &room.world.socket(), Some(room.daemon_pid()));
     let seen = watcher.finish();
-    let stored = stored::keys(&room.world.state_dir().join("state.db"));
-    let measured = report::Measured { sent, memory, cpu, seen, stored, plain };
-    let text = report::text(&plan, &measured, &machine);
+    let stored = stored_events::keys(&room.world.state_dir().join("state.db"));
+    let measured = report::LoadMeasurement { sent, memory, cpu, stream: seen, stored, plain };
+    let text = report::render(&plan, &measured, &machine);
     println!("{text}");
     if plan.writes_document {
         paper::write("benchmarks-load.md", &text);

@@ -4,19 +4,19 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::paper;
-use crate::plan::Plan;
-use crate::send::Sent;
+use crate::plan::LoadBenchPlan;
+use crate::send::SendStats;
 use crate::stats::{median, percentile};
-use crate::watch::Seen;
+use crate::watch::StreamLags;
 
 #[derive(Debug)]
-pub(crate) struct Measured {
-    pub(crate) sent: Sent,
+pub(crate) struct LoadMeasurement {
+    pub(crate) sent: SendStats,
     pub(crate) memory: Vec<u64>,
     pub(crate) cpu: f64,
-    pub(crate) seen: Seen,
+    pub(crate) stream: StreamLags,
     pub(crate) stored: HashSet<usize>,
-    pub(crate) plain: Sent,
+    pub(crate) plain: SendStats,
 }
 
 const METHOD: &str = "\
@@ -37,8 +37,8 @@ const METHOD: &str = "\
   changes for readers that come back, so it grows until it has them.
 ";
 
-pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
-    let seconds = plan.lasts.as_secs();
+pub(crate) fn render(plan: &LoadBenchPlan, m: &LoadMeasurement, machine: &str) -> String {
+    let seconds = plan.duration.as_secs();
     let mut out = format!(
         "# Events under load\n\nWhat `make bench` measured: {} events/s for {seconds} s over {} agents.\n\n\
          Machine: {machine}.\n\n| measured | goal | agtmux | plain store | |\n|---|---|---|---|---|\n",
@@ -46,7 +46,7 @@ pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
     );
     let lost = m.sent.acknowledged.iter().filter(|n| !m.stored.contains(n)).count();
     let refused = m.sent.sent - m.sent.acknowledged.len();
-    let unseen = m.sent.acknowledged.len().saturating_sub(m.seen.since_post.len());
+    let unseen = m.sent.acknowledged.len().saturating_sub(m.stream.since_post.len());
     let mut row = |what: &str, goal: &str, ours: String, plain: String, met: Option<bool>| {
         let _ = writeln!(out, "| {what} | {goal} | {ours} | {plain} | {} |", paper::met(met));
     };
@@ -60,13 +60,13 @@ pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
     );
     row("stored", "all", m.stored.len().to_string(), String::new(), Some(m.stored.len() >= m.sent.acknowledged.len()));
     row("lost", "0", lost.to_string(), String::new(), Some(lost == 0));
-    row("on the stream", "all", m.seen.since_post.len().to_string(), String::new(), Some(unseen == 0));
-    let late = percentile(&m.sent.late, 0.99);
+    row("on the stream", "all", m.stream.since_post.len().to_string(), String::new(), Some(unseen == 0));
+    let late = percentile(&m.sent.start_delays, 0.99);
     row(
         "posts begun later than planned, p99",
         "100 ms",
         ms(late),
-        ms(percentile(&m.plain.late, 0.99)),
+        ms(percentile(&m.plain.start_delays, 0.99)),
         Some(late <= 100.0),
     );
     row("to the acknowledgement, p50", "", ms(median(&m.sent.to_ack)), ms(median(&m.plain.to_ack)), None);
@@ -77,12 +77,12 @@ pub(crate) fn text(plan: &Plan, m: &Measured, machine: &str) -> String {
         ms(percentile(&m.plain.to_ack, 0.99)),
         None,
     );
-    row("to the stream, p50", "", ms(median(&m.seen.since_post)), String::new(), None);
-    let p99 = percentile(&m.seen.since_post, 0.99);
+    row("to the stream, p50", "", ms(median(&m.stream.since_post)), String::new(), None);
+    let p99 = percentile(&m.stream.since_post, 0.99);
     row("to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
-    let p99 = percentile(&m.seen.since_due, 0.99);
+    let p99 = percentile(&m.stream.since_due, 0.99);
     row("from when it was due to the stream, p99", "100 ms", ms(p99), String::new(), Some(p99 <= 100.0));
-    row("to the stream, at the most", "", ms(percentile(&m.seen.since_post, 1.0)), String::new(), None);
+    row("to the stream, at the most", "", ms(percentile(&m.stream.since_post, 1.0)), String::new(), None);
     let mebibytes: Vec<f64> = m.memory.iter().map(|bytes| *bytes as f64 / f64::from(1 << 20)).collect();
     let shown: Vec<String> = mebibytes.iter().map(|size| format!("{size:.1}")).collect();
     let flat = match mebibytes.as_slice() {

@@ -9,48 +9,48 @@ use agtmux_testkit::process;
 use serde_json::json;
 
 use crate::connection::Connection;
-use crate::plan::Plan;
-use crate::room::Runtime;
+use crate::plan::LoadBenchPlan;
+use crate::setup::LoadRuntime;
 use crate::stats::millis;
 
 /// Everyone is connected by then.
-const HEAD_START: Duration = Duration::from_millis(200);
+const START_DELAY: Duration = Duration::from_millis(200);
 /// When memory is looked at, as shares of the whole.
-const LOOKS: [f64; 4] = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
+const MEMORY_SAMPLE_POINTS: [f64; 4] = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
 
-pub(crate) struct Load {
-    pub(crate) runtimes: Vec<Runtime>,
+pub(crate) struct EventLoad {
+    pub(crate) runtimes: Vec<LoadRuntime>,
     pub(crate) start: Instant,
     pub(crate) count: usize,
-    lasts: Duration,
+    duration: Duration,
     rate: usize,
     connections: usize,
     /// When the post of each event began, in nanoseconds after the start.
-    begun: Vec<AtomicU64>,
+    post_times: Vec<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct SendStats {
     pub(crate) sent: usize,
     /// The numbers of those that were.
     pub(crate) acknowledged: Vec<usize>,
     /// From the post to its answer, in milliseconds.
     pub(crate) to_ack: Vec<f64>,
     /// How much later than planned posts began, in milliseconds.
-    pub(crate) late: Vec<f64>,
+    pub(crate) start_delays: Vec<f64>,
 }
 
-impl Load {
-    pub(crate) fn new(plan: &Plan, lasts: Duration, runtimes: &[Runtime]) -> Self {
+impl EventLoad {
+    pub(crate) fn new(plan: &LoadBenchPlan, lasts: Duration, runtimes: &[LoadRuntime]) -> Self {
         let count = plan.rate * usize::try_from(lasts.as_secs()).unwrap_or(usize::MAX);
         Self {
             runtimes: runtimes.to_vec(),
-            start: Instant::now() + HEAD_START,
+            start: Instant::now() + START_DELAY,
             count,
-            lasts,
+            duration: lasts,
             rate: plan.rate,
             connections: plan.connections,
-            begun: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            post_times: (0..count).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
@@ -59,8 +59,8 @@ impl Load {
         Duration::from_secs_f64(n as f64 / self.rate as f64)
     }
 
-    pub(crate) fn begun(&self, n: usize) -> Option<Duration> {
-        self.begun.get(n).map(|at| Duration::from_nanos(at.load(Ordering::Acquire))).filter(|at| !at.is_zero())
+    pub(crate) fn post_time(&self, n: usize) -> Option<Duration> {
+        self.post_times.get(n).map(|at| Duration::from_nanos(at.load(Ordering::Acquire))).filter(|at| !at.is_zero())
     }
 
     /// The event that gave this runtime this version of its state: each event changes it once.
@@ -87,17 +87,17 @@ impl Load {
 }
 
 /// Sends everything. Tells also the memory that this process held and the share of a core that it used meanwhile.
-pub(crate) fn run(load: &Load, socket: &Path, pid: Option<u32>) -> (Sent, Vec<u64>, f64) {
+pub(crate) fn run(load: &EventLoad, socket: &Path, pid: Option<u32>) -> (SendStats, Vec<u64>, f64) {
     thread::scope(|scope| {
         let senders: Vec<_> =
             (0..load.connections).map(|connection| scope.spawn(move || send(load, socket, connection))).collect();
         let cpu = || pid.and_then(process::cpu_time).unwrap_or_default();
         let before = cpu();
-        let memory = LOOKS.map(|share| {
-            sleep_until(load.start + load.lasts.mul_f64(share));
+        let memory = MEMORY_SAMPLE_POINTS.map(|share| {
+            sleep_until(load.start + load.duration.mul_f64(share));
             pid.and_then(process::resident_memory).unwrap_or_default()
         });
-        let mut all = Sent::default();
+        let mut all = SendStats::default();
         for sender in senders {
             all.add(sender.join().expect("a sender ends"));
         }
@@ -106,19 +106,19 @@ pub(crate) fn run(load: &Load, socket: &Path, pid: Option<u32>) -> (Sent, Vec<u6
     })
 }
 
-fn send(load: &Load, socket: &Path, connection: usize) -> Sent {
+fn send(load: &EventLoad, socket: &Path, connection: usize) -> SendStats {
     let mut stream = Connection::open(socket).expect("the daemon takes connections");
-    let mut sent = Sent::default();
+    let mut sent = SendStats::default();
     for n in (connection..load.count).step_by(load.connections) {
         let body = load.body(n);
         let due = load.start + load.due(n);
         sleep_until(due);
         let begun = Instant::now();
         let since_start = u64::try_from((begun - load.start).as_nanos()).unwrap_or(u64::MAX);
-        load.begun[n].store(since_start.max(1), Ordering::Release);
+        load.post_times[n].store(since_start.max(1), Ordering::Release);
         let status = stream.post(&body);
         sent.sent += 1;
-        sent.late.push(millis(begun - due));
+        sent.start_delays.push(millis(begun - due));
         match status {
             Ok(202) => {
                 sent.to_ack.push(millis(begun.elapsed()));
@@ -134,12 +134,12 @@ fn send(load: &Load, socket: &Path, connection: usize) -> Sent {
     sent
 }
 
-impl Sent {
+impl SendStats {
     fn add(&mut self, other: Self) {
         self.sent += other.sent;
         self.acknowledged.extend(other.acknowledged);
         self.to_ack.extend(other.to_ack);
-        self.late.extend(other.late);
+        self.start_delays.extend(other.start_delays);
     }
 }
 

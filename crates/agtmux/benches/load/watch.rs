@@ -11,60 +11,60 @@ use std::time::{Duration, Instant};
 use agtmux_testkit::wait_for;
 use serde::Deserialize;
 
-use crate::room::Room;
-use crate::send::Load;
+use crate::send::EventLoad;
+use crate::setup::LoadBench;
 use crate::stats::millis;
 
 /// What is still on its way when everything is acknowledged comes within this time, or never.
-const LATEST: Duration = Duration::from_secs(10);
+const STREAM_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) struct Watcher {
+pub(crate) struct StreamWatcher {
     stream: UnixStream,
     seen: Arc<AtomicUsize>,
     expected: usize,
-    reader: thread::JoinHandle<Seen>,
+    reader: thread::JoinHandle<StreamLags>,
 }
 
 /// Milliseconds until the line of each event.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct StreamLags {
     pub(crate) since_post: Vec<f64>,
     /// Since it was due: a post that has to wait for the one before it would hide how late everything is.
     pub(crate) since_due: Vec<f64>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct StreamLine {
     r#type: String,
-    item: Option<Item>,
+    item: Option<StreamItem>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct StreamItem {
     runtime_id: Option<String>,
     state_version: Option<u64>,
 }
 
-pub(crate) fn start(room: &Room, load: &Arc<Load>) -> Watcher {
+pub(crate) fn start(room: &LoadBench, load: &Arc<EventLoad>) -> StreamWatcher {
     let mut stream = UnixStream::connect(room.world.socket()).expect("the daemon takes connections");
     stream.write_all(b"GET /v1/events?scope=panes HTTP/1.0\r\nhost: agtmux\r\n\r\n").expect("it takes a request");
     let (seen, load_of_reader) = (Arc::new(AtomicUsize::new(0)), load.clone());
     let (reading, counter) = (stream.try_clone().expect("a socket can be shared"), seen.clone());
     let reader = thread::spawn(move || read(reading, &load_of_reader, &counter));
-    Watcher { stream, seen, expected: load.count, reader }
+    StreamWatcher { stream, seen, expected: load.count, reader }
 }
 
-fn read(stream: UnixStream, load: &Load, seen: &AtomicUsize) -> Seen {
+fn read(stream: UnixStream, load: &EventLoad, seen: &AtomicUsize) -> StreamLags {
     let index: HashMap<&str, usize> = load.runtimes.iter().enumerate().map(|(n, r)| (r.id.as_str(), n)).collect();
-    let mut took = Seen::default();
+    let mut took = StreamLags::default();
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         let Some(data) = line.strip_prefix("data: ") else { continue };
         let now = Instant::now();
-        let line: Line = serde_json::from_str(data).expect("the daemon writes JSON");
+        let line: StreamLine = serde_json::from_str(data).expect("the daemon writes JSON");
         let Some(item) = line.item.filter(|_| line.r#type == "upsert") else { continue };
         let runtime = item.runtime_id.and_then(|id| index.get(id.as_str()).copied());
         let event = runtime.zip(item.state_version).and_then(|(runtime, version)| load.event_of(runtime, version));
-        if let Some((n, begun)) = event.and_then(|n| Some((n, load.begun(n)?))) {
+        if let Some((n, begun)) = event.and_then(|n| Some((n, load.post_time(n)?))) {
             let after = now - load.start;
             took.since_post.push(millis(after.saturating_sub(begun)));
             took.since_due.push(millis(after.saturating_sub(load.due(n))));
@@ -74,13 +74,13 @@ fn read(stream: UnixStream, load: &Load, seen: &AtomicUsize) -> Seen {
     took
 }
 
-impl Watcher {
-    pub(crate) fn finish(self) -> Seen {
+impl StreamWatcher {
+    pub(crate) fn finish(self) -> StreamLags {
         let start = Instant::now();
-        wait_for("the last events on the stream", LATEST * 2, || {
+        wait_for("the last events on the stream", STREAM_TIMEOUT * 2, || {
             let seen = self.seen.load(Ordering::Acquire);
             // Those that never come are counted, not waited for.
-            if seen >= self.expected || start.elapsed() > LATEST { Ok(()) } else { Err(seen) }
+            if seen >= self.expected || start.elapsed() > STREAM_TIMEOUT { Ok(()) } else { Err(seen) }
         });
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
         self.reader.join().expect("the reader ends")

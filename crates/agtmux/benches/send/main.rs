@@ -10,64 +10,64 @@ mod hooks;
 #[path = "../../tests/conformance/install.rs"]
 #[allow(dead_code, reason = "made for more")]
 mod install;
-#[path = "../../tests/conformance/mark.rs"]
-#[allow(unused_imports, reason = "its tests are run where it is at home")]
-mod mark;
 #[path = "../../tests/conformance/options.rs"]
 #[allow(dead_code, reason = "made for more")]
 mod options;
 #[path = "../support/paper.rs"]
 mod paper;
-#[path = "../../tests/conformance/patience.rs"]
-mod patience;
+#[path = "../../tests/conformance/polling.rs"]
+mod polling;
 mod report;
-#[path = "../../tests/conformance/room.rs"]
+#[path = "../../tests/conformance/sandbox.rs"]
 #[allow(dead_code, reason = "made for more")]
-mod room;
-mod stage;
+mod sandbox;
+#[path = "../../tests/conformance/screen_pattern.rs"]
+#[allow(unused_imports, reason = "its tests are run where it is at home")]
+mod screen_pattern;
+mod send_bench;
+#[path = "../../tests/conformance/states.rs"]
+#[allow(dead_code, reason = "made for more")]
+mod states;
 #[path = "../support/stats.rs"]
 mod stats;
 #[path = "../../tests/conformance/watch.rs"]
 #[allow(dead_code, reason = "made for more")]
 mod watch;
-#[path = "../../tests/conformance/words.rs"]
-#[allow(dead_code, reason = "made for more")]
-mod words;
 
 use std::time::Duration;
 
-use patience::until;
-use report::Report;
-use stage::Stage;
-use words::Mode;
+use polling::poll_until;
+use report::SendBenchReport;
+use send_bench::SendBench;
+use states::EvidenceMode;
 
 /// What is sent: a line, a page, a file.
-const SIZES: [usize; 3] = [60, 2_000, 20_000];
+const TEXT_SIZES: [usize; 3] = [60, 2_000, 20_000];
 /// A conversation that gets long gets slow.
-const SESSION: usize = 30;
+const SENDS_PER_SESSION: usize = 30;
 
 fn main() {
     let quick = paper::is_quick();
     let rounds = if quick { 3 } else { 60 };
-    let programs = match stage::programs() {
+    let programs = match send_bench::programs() {
         Ok(programs) => programs,
         Err(why) => return eprintln!("skipped: {why}"),
     };
-    let mut report = Report::default();
+    let mut report = SendBenchReport::default();
     for mode in [Mode::Hooks, Mode::Bare] {
         let mut round = 0;
         while round < rounds {
-            let stage = Stage::open(&programs, mode);
-            for n in round..rounds.min(round + SESSION) {
+            let stage = SendBench::start(&programs, mode);
+            for n in round..rounds.min(round + SENDS_PER_SESSION) {
                 eprintln!("{} {n}", mode.word());
-                let text = |kind: &str| stage::text(kind, n, SIZES[n % SIZES.len()]);
-                report.sent(mode, stage.send(&text("sent")));
+                let text = |kind: &str| send_bench::text(kind, n, TEXT_SIZES[n % TEXT_SIZES.len()]);
+                report.add_send(mode, stage.send(&text("sent")));
                 if mode == Mode::Hooks {
-                    report.by_hand(stage.by_hand(&text("typed"), Duration::from_millis(500)));
-                    report.by_itself(stage.by_itself(&text("taken")));
+                    report.add_by_hand(stage.send_by_hand(&text("typed"), Duration::from_millis(500)));
+                    report.add_agent_time(stage.measure_agent(&text("taken")));
                 }
             }
-            round += SESSION;
+            round += SENDS_PER_SESSION;
         }
     }
     println!("{}", report.table());

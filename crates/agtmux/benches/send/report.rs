@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::paper;
-use crate::stage::Sent;
+use crate::send_bench::BenchSend;
 use crate::stats::percentile_of as percentile;
 use crate::words::Mode;
 
@@ -18,7 +18,7 @@ turn, each of which arrived at the model as it was sent. `agtmux send` is timed 
 ";
 
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct SendBenchReport {
     hooks: Vec<Duration>,
     bare: Vec<Duration>,
     by_event: usize,
@@ -28,8 +28,8 @@ pub(crate) struct Report {
     by_itself: Vec<Duration>,
 }
 
-impl Report {
-    pub(crate) fn sent(&mut self, mode: Mode, sent: Sent) {
+impl SendBenchReport {
+    pub(crate) fn add_send(&mut self, mode: Mode, sent: BenchSend) {
         match mode {
             Mode::Hooks => self.hooks.push(sent.wall),
             Mode::Bare => self.bare.push(sent.wall),
@@ -41,11 +41,11 @@ impl Report {
         }
     }
 
-    pub(crate) fn by_hand(&mut self, wall: Duration) {
+    pub(crate) fn add_by_hand(&mut self, wall: Duration) {
         self.by_hand.push(wall);
     }
 
-    pub(crate) fn by_itself(&mut self, wall: Duration) {
+    pub(crate) fn add_agent_time(&mut self, wall: Duration) {
         self.by_itself.push(wall);
     }
 

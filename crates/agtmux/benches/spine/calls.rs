@@ -5,15 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::Duration;
 
-use crate::plan::Plan;
-use crate::room::Room;
-use crate::writers::Writers;
+use crate::plan::SpineBenchPlan;
+use crate::setup::SpineBench;
+use crate::writers::BusyWriters;
 
 /// A daemon that was just started looks at everything several times.
 const WARM_UP: Duration = Duration::from_secs(4);
 
 /// With busy panes.
-pub(crate) fn per_second(room: &mut Room, plan: &Plan) -> f64 {
+pub(crate) fn per_second(room: &mut SpineBench, plan: &SpineBenchPlan) -> f64 {
     eprintln!("{} panes: counting processes", room.size);
     let (script, count) = (room.world.home().join("tmux"), room.world.home().join("calls"));
     let text = format!("#!/bin/sh\nprintf . >> {}\nexec tmux \"$@\"\n", count.display());
@@ -21,7 +21,7 @@ pub(crate) fn per_second(room: &mut Room, plan: &Plan) -> f64 {
         fs::write(&script, text).and_then(|()| fs::set_permissions(&script, fs::Permissions::from_mode(0o755)));
     written.expect("the world is writable");
     room.restart_daemon(&format!("[tmux]\nprogram = '{}'\n", script.display()));
-    let writers = Writers::start(room.busy_panes());
+    let writers = BusyWriters::start(room.busy_panes());
     thread::sleep(WARM_UP);
     let calls = || fs::metadata(&count).map_or(0, |meta| meta.len());
     let before = calls();

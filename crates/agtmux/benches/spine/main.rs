@@ -9,27 +9,27 @@ mod lag;
 mod list;
 mod load;
 mod meter;
-mod naive;
+mod naive_poller;
 #[path = "../support/paper.rs"]
 mod paper;
 mod plan;
 mod report;
-mod room;
+mod setup;
 #[path = "../support/stats.rs"]
 mod stats;
 mod writers;
 
-use plan::Plan;
-use report::Measured;
-use room::Room;
+use plan::SpineBenchPlan;
+use report::SpineMeasurement;
+use setup::SpineBench;
 
 fn main() {
-    let plan = Plan::from_args();
+    let plan = SpineBenchPlan::from_args();
     let machine = paper::machine();
     // Built before anything is measured, so that they can come to rest together.
-    let mut rooms: Vec<Room> = plan.sizes.iter().map(|panes| Room::build(*panes)).collect();
-    rooms.iter_mut().for_each(Room::start_daemon);
-    let mut measured: Vec<Measured> = rooms.iter().map(|room| quick_things(room, &plan)).collect();
+    let mut rooms: Vec<SpineBench> = plan.sizes.iter().map(|panes| SpineBench::build(*panes)).collect();
+    rooms.iter_mut().for_each(SpineBench::start_daemon);
+    let mut measured: Vec<SpineMeasurement> = rooms.iter().map(|room| measure_lists_and_lags(room, &plan)).collect();
     load::idle(&rooms, &plan, &mut measured);
     for (room, measured) in rooms.iter().zip(&mut measured) {
         measured.busy = Some(load::busy(room, &plan));
@@ -37,16 +37,16 @@ fn main() {
     for (room, measured) in rooms.iter_mut().zip(&mut measured) {
         measured.busy_calls = Some(calls::per_second(room, &plan));
     }
-    let text = report::text(&measured, &machine);
+    let text = report::render(&measured, &machine);
     println!("{text}");
     if plan.writes_document {
         paper::write("benchmarks.md", &text);
     }
 }
 
-fn quick_things(room: &Room, plan: &Plan) -> Measured {
+fn measure_lists_and_lags(room: &SpineBench, plan: &SpineBenchPlan) -> SpineMeasurement {
     eprintln!("{} panes: lists and changes", room.size);
     let lists = list::compare(room, plan);
     let lags = lag::measure(room, plan);
-    Measured { panes: room.size, lists, lags, idle: None, busy: None, busy_calls: None }
+    SpineMeasurement { panes: room.size, lists, lags, idle: None, busy: None, busy_calls: None }
 }

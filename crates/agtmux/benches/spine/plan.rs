@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct SpineBenchPlan {
     pub(crate) sizes: Vec<usize>,
     /// Pairs of one `tmux list-panes` and one `agtmux list`.
     pub(crate) list_pairs: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     pub(crate) writes_document: bool,
 }
 
-impl Plan {
+impl SpineBenchPlan {
     pub(crate) fn from_args() -> Self {
         let quick = std::env::args().any(|arg| arg == "--quick") || std::env::var_os("AGTMUX_BENCH_QUICK").is_some();
         if quick { Self::quick() } else { Self::full() }

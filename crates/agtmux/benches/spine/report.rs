@@ -2,20 +2,20 @@
 
 use std::fmt::Write;
 
-use crate::lag::{Change, Lag};
-use crate::list::Lists;
-use crate::load::{Busy, Idle};
+use crate::lag::{ChangeLag, TmuxChange};
+use crate::list::ListTimes;
+use crate::load::{BusyCost, IdleCost};
 use crate::paper::met;
 use crate::stats::{median, percentile};
 use crate::writers::BUSY_PANES;
 
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct SpineMeasurement {
     pub(crate) panes: usize,
-    pub(crate) lists: Lists,
-    pub(crate) lags: Vec<Lag>,
-    pub(crate) idle: Option<Idle>,
-    pub(crate) busy: Option<Busy>,
+    pub(crate) lists: ListTimes,
+    pub(crate) lags: Vec<ChangeLag>,
+    pub(crate) idle: Option<IdleCost>,
+    pub(crate) busy: Option<BusyCost>,
     pub(crate) busy_calls: Option<f64>,
 }
 
@@ -43,7 +43,7 @@ const METHOD: &str = "\
   a signal.
 ";
 
-pub(crate) fn text(all: &[Measured], machine: &str) -> String {
+pub(crate) fn render(all: &[SpineMeasurement], machine: &str) -> String {
     let goals = goals(all);
     let mut out = String::from(INTRODUCTION);
     let _ = writeln!(out, "Machine: {machine}.\n");
@@ -57,7 +57,7 @@ pub(crate) fn text(all: &[Measured], machine: &str) -> String {
     out
 }
 
-struct Goal {
+struct GoalRow {
     what: &'static str,
     panes: usize,
     goal: String,
@@ -67,7 +67,7 @@ struct Goal {
     met: Option<bool>,
 }
 
-impl Goal {
+impl GoalRow {
     fn row(&self) -> String {
         let met = met(self.met);
         let Self { what, panes, goal, measured, baseline, ratio, .. } = self;
@@ -75,27 +75,27 @@ impl Goal {
     }
 }
 
-fn goals(all: &[Measured]) -> Vec<Goal> {
-    let rows: [fn(&Measured) -> Option<Goal>; 9] =
+fn goals(all: &[SpineMeasurement]) -> Vec<GoalRow> {
+    let rows: [fn(&SpineMeasurement) -> Option<GoalRow>; 9] =
         [list_all, list_agents, idle_daemon, busy_daemon, idle_server, busy_server, idle_processes, lag, memory];
     let calls = all.iter().filter_map(busy_processes);
-    let mut goals: Vec<Goal> = rows.iter().flat_map(|row| all.iter().filter_map(row)).collect();
+    let mut goals: Vec<GoalRow> = rows.iter().flat_map(|row| all.iter().filter_map(row)).collect();
     goals.extend(calls);
     goals
 }
 
-fn list_all(m: &Measured) -> Option<Goal> {
+fn list_all(m: &SpineMeasurement) -> Option<GoalRow> {
     Some(list_goal(m, "`list panes --all --json`, p50", m.lists.all))
 }
 
-fn list_agents(m: &Measured) -> Option<Goal> {
+fn list_agents(m: &SpineMeasurement) -> Option<GoalRow> {
     Some(list_goal(m, "`list panes --json`, p50", m.lists.agents))
 }
 
-fn list_goal(m: &Measured, what: &'static str, took: f64) -> Goal {
+fn list_goal(m: &SpineMeasurement, what: &'static str, took: f64) -> GoalRow {
     let ratio = took / m.lists.tmux;
     let allowed = if m.panes < 100 { 2.0 } else { 1.0 };
-    Goal {
+    GoalRow {
         what,
         panes: m.panes,
         goal: if m.panes < 100 { "2x of tmux".into() } else { "under 1x of tmux".into() },
@@ -106,18 +106,18 @@ fn list_goal(m: &Measured, what: &'static str, took: f64) -> Goal {
     }
 }
 
-fn idle_daemon(m: &Measured) -> Option<Goal> {
+fn idle_daemon(m: &SpineMeasurement) -> Option<GoalRow> {
     let idle = m.idle.as_ref()?;
     Some(cpu_goal(m, "daemon and children, at rest", 0.1, idle.ours.observer, idle.naive.observer))
 }
 
-fn busy_daemon(m: &Measured) -> Option<Goal> {
+fn busy_daemon(m: &SpineMeasurement) -> Option<GoalRow> {
     let busy = m.busy.as_ref()?;
     Some(cpu_goal(m, "daemon and children, busy", 0.5, busy.ours.observer, busy.naive.observer))
 }
 
-fn cpu_goal(m: &Measured, what: &'static str, goal: f64, ours: f64, naive: f64) -> Goal {
-    Goal {
+fn cpu_goal(m: &SpineMeasurement, what: &'static str, goal: f64, ours: f64, naive: f64) -> GoalRow {
+    GoalRow {
         what,
         panes: m.panes,
         goal: format!("{goal} %"),
@@ -128,19 +128,19 @@ fn cpu_goal(m: &Measured, what: &'static str, goal: f64, ours: f64, naive: f64) 
     }
 }
 
-fn idle_server(m: &Measured) -> Option<Goal> {
+fn idle_server(m: &SpineMeasurement) -> Option<GoalRow> {
     let idle = m.idle.as_ref()?;
     Some(server_goal(m, "added to the tmux server, at rest", 0.0, idle.ours.server, idle.naive.server))
 }
 
-fn busy_server(m: &Measured) -> Option<Goal> {
+fn busy_server(m: &SpineMeasurement) -> Option<GoalRow> {
     let busy = m.busy.as_ref()?;
     Some(server_goal(m, "added to the tmux server, busy", busy.none.server, busy.ours.server, busy.naive.server))
 }
 
-fn server_goal(m: &Measured, what: &'static str, own: f64, ours: f64, naive: f64) -> Goal {
+fn server_goal(m: &SpineMeasurement, what: &'static str, own: f64, ours: f64, naive: f64) -> GoalRow {
     let (added, naive_added, allowed) = (ours - own, naive - own, (own * 0.05).max(0.2));
-    Goal {
+    GoalRow {
         what,
         panes: m.panes,
         goal: format!("{allowed:.2} %"),
@@ -151,9 +151,9 @@ fn server_goal(m: &Measured, what: &'static str, own: f64, ours: f64, naive: f64
     }
 }
 
-fn idle_processes(m: &Measured) -> Option<Goal> {
+fn idle_processes(m: &SpineMeasurement) -> Option<GoalRow> {
     let idle = m.idle.as_ref()?;
-    Some(Goal {
+    Some(GoalRow {
         what: "processes started, at rest",
         panes: m.panes,
         goal: "0".into(),
@@ -164,10 +164,10 @@ fn idle_processes(m: &Measured) -> Option<Goal> {
     })
 }
 
-fn busy_processes(m: &Measured) -> Option<Goal> {
+fn busy_processes(m: &SpineMeasurement) -> Option<GoalRow> {
     let calls = m.busy_calls?;
     let naive = BUSY_PANES.min(m.panes) + 2;
-    Some(Goal {
+    Some(GoalRow {
         what: "processes started, busy",
         panes: m.panes,
         goal: String::new(),
@@ -178,10 +178,10 @@ fn busy_processes(m: &Measured) -> Option<Goal> {
     })
 }
 
-fn lag(m: &Measured) -> Option<Goal> {
+fn lag(m: &SpineMeasurement) -> Option<GoalRow> {
     let all: Vec<f64> = m.lags.iter().map(|lag| lag.millis).collect();
     let p95 = percentile(&all, 0.95);
-    Some(Goal {
+    Some(GoalRow {
         what: "a change to `agtmux watch`, p95",
         panes: m.panes,
         goal: "50 ms".into(),
@@ -192,9 +192,9 @@ fn lag(m: &Measured) -> Option<Goal> {
     })
 }
 
-fn memory(m: &Measured) -> Option<Goal> {
+fn memory(m: &SpineMeasurement) -> Option<GoalRow> {
     let mebibytes = m.idle.as_ref()?.memory as f64 / f64::from(1 << 20);
-    Some(Goal {
+    Some(GoalRow {
         what: "memory of the daemon",
         panes: m.panes,
         goal: "30 MB".into(),
@@ -205,7 +205,7 @@ fn memory(m: &Measured) -> Option<Goal> {
     })
 }
 
-fn missed(goals: &[Goal]) -> String {
+fn missed(goals: &[GoalRow]) -> String {
     let missed: Vec<String> = goals
         .iter()
         .filter(|goal| goal.met == Some(false))
@@ -218,13 +218,13 @@ fn missed(goals: &[Goal]) -> String {
     }
 }
 
-fn changes(all: &[Measured]) -> String {
+fn changes(all: &[SpineMeasurement]) -> String {
     let mut out = String::from("## From a change to its line, p50 / p95 in ms\n\n| change |");
     for m in all {
         let _ = write!(out, " {} panes |", m.panes);
     }
     let _ = writeln!(out, "\n|---|{}", "---|".repeat(all.len()));
-    for change in Change::ROUND {
+    for change in TmuxChange::ALL {
         let _ = write!(out, "| {} |", change.name());
         for m in all {
             let of_kind: Vec<f64> = m.lags.iter().filter(|l| l.change == change).map(|l| l.millis).collect();

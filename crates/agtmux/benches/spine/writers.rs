@@ -8,19 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use agtmux_testkit::Pane;
+use agtmux_testkit::TestPane;
 
 pub(crate) const BUSY_PANES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Each pane gets a line ten times a second until this is dropped.
-pub(crate) struct Writers {
+pub(crate) struct BusyWriters {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Writers {
-    pub(crate) fn start(panes: &[Pane]) -> Self {
+impl BusyWriters {
+    pub(crate) fn start(panes: &[TestPane]) -> Self {
         let mut terminals: Vec<File> = panes.iter().map(open_terminal).collect();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -37,7 +37,7 @@ impl Writers {
     }
 }
 
-impl Drop for Writers {
+impl Drop for BusyWriters {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // It has only failed if a pane went away, and then the panic was shown.
@@ -45,6 +45,6 @@ impl Drop for Writers {
     }
 }
 
-pub(crate) fn open_terminal(pane: &Pane) -> File {
+pub(crate) fn open_terminal(pane: &TestPane) -> File {
     OpenOptions::new().write(true).open(&pane.tty).expect("the terminal is ours")
 }

@@ -4,6 +4,7 @@
 //!
 //! `cargo bench -p agtmux --bench ssh` writes `docs/benchmarks-ssh.md`; `-- --quick` only prints.
 
+mod bench_host;
 #[path = "../load/connection.rs"]
 #[allow(dead_code, reason = "only its posting is needed here")]
 mod connection;
@@ -14,64 +15,80 @@ mod meter;
 mod outage;
 #[path = "../support/paper.rs"]
 mod paper;
-mod place;
 mod report;
-mod room;
+mod setup;
 #[path = "../support/stats.rs"]
 mod stats;
 
 use std::time::Duration;
 
-use agtmux_testkit::no_hosts_because;
-use report::{Away, Lags, Report};
-use room::Room;
+use agtmux_testkit::hosts_unavailable_reason;
+use report::{HostLags, OutageResults, SshReport};
+use setup::SshBench;
 
 /// How often each is measured, and for how long nothing happens.
-pub(crate) struct Plan {
+pub(crate) struct SshBenchPlan {
     pub(crate) rounds: usize,
     pub(crate) idle: Duration,
     pub(crate) targets: usize,
     /// How often each kind of outage happens, how often the others are measured during the last of them, and how many
     /// lists are asked for at a time.
     pub(crate) outages: u32,
-    pub(crate) rounds_away: usize,
+    pub(crate) outage_rounds: usize,
     pub(crate) lists: usize,
 }
 
 fn main() {
-    if let Some(why) = no_hosts_because() {
+    if let Some(why) = hosts_unavailable_reason() {
         return eprintln!("SKIPPED: {why}");
     }
     let quick = paper::is_quick();
     let plan = if quick {
-        Plan { rounds: 2, idle: Duration::from_secs(4), targets: 4, outages: 1, rounds_away: 2, lists: 5 }
+        SshBenchPlan { rounds: 2, idle: Duration::from_secs(4), targets: 4, outages: 1, outage_rounds: 2, lists: 5 }
     } else {
-        Plan { rounds: 25, idle: Duration::from_secs(30), targets: 20, outages: 3, rounds_away: 12, lists: 50 }
+        SshBenchPlan {
+            rounds: 25,
+            idle: Duration::from_secs(30),
+            targets: 20,
+            outages: 3,
+            outage_rounds: 12,
+            lists: 50,
+        }
     };
-    let room = Room::build();
-    let (lags, away) = measure(&room, &plan);
+    let room = SshBench::build();
+    let (lags, away) = measure_lags(&room, &plan);
     drop(room);
     eprintln!("{} idle targets", plan.targets);
     let idle = [false, true].map(|bare| idle::measure(&plan, bare));
-    let report = Report { lags, away, idle };
+    let report = SshReport { lags, outage_results: away, idle };
     println!("{}", report.table());
     if !quick {
         report.write();
     }
 }
 
-fn measure(room: &Room, plan: &Plan) -> (Vec<Lags>, Away) {
-    let _load = room.load();
+fn measure_lags(room: &SshBench, plan: &SshBenchPlan) -> (Vec<HostLags>, OutageResults) {
+    let _load = room.start_load();
     let mut all = Vec::new();
-    for place in &room.places {
-        eprintln!("{}", place.what);
-        let native = match place.tells {
-            true => place.lags(&room.lines, plan.rounds, &["running", "completed"], place::Place::says),
+    for place in &room.bench_hosts {
+        eprintln!("{}", place.label);
+        let native = match place.has_agtmux {
+            true => place.measure_lags(
+                &room.lines,
+                plan.rounds,
+                &["running", "completed"],
+                bench_host::BenchHost::send_hook,
+            ),
             false => Vec::new(),
         };
-        let shown = place.lags(&room.lines, plan.rounds, &["waiting_approval", "idle"], place::Place::shows);
-        all.push(Lags { what: place.what, target: place.target, native, shown });
+        let shown = place.measure_lags(
+            &room.lines,
+            plan.rounds,
+            &["waiting_approval", "idle"],
+            bench_host::BenchHost::draw_screen,
+        );
+        all.push(HostLags { label: place.label, target: place.target, hook_lags: native, screen_lags: shown });
     }
-    let lists_before = outage::lists(room, plan);
-    (all, Away { lists_before, outages: outage::measure(room, plan) })
+    let lists_before = outage::measure_lists(room, plan);
+    (all, OutageResults { lists_before, outages: outage::measure(room, plan) })
 }

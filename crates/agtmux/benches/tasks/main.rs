@@ -6,37 +6,37 @@
 mod paper;
 mod poller;
 mod report;
-mod scene;
 #[path = "../support/stats.rs"]
 mod stats;
+mod task_session;
 
 use std::time::{Duration, Instant};
 
-use report::Report;
-use scene::Scene;
+use report::TasksReport;
+use task_session::TaskSessionBench;
 
 fn main() {
     let quick = paper::is_quick();
     let rounds = if quick { 2 } else { 60 };
-    let scene = Scene::open();
-    let mut report = Report::default();
+    let scene = TaskSessionBench::start();
+    let mut report = TasksReport::default();
     for round in 0..rounds {
         eprintln!("round {round}");
         let task = scene.launch(&format!("rings-{round}"), "while :; do read -r line < fifo && printf '\\a'; done");
-        scene.poller.looks_in(phase(2 * round));
+        scene.poller.poll_after(poll_offset(2 * round));
         let start = Instant::now();
         scene.write("go\n");
-        report.bells.push(scene.told(&task, "notify") - start);
-        report.bells_polled.push(scene.poller.rang(&task) - start);
-        scene.end(&task);
+        report.bells.push(scene.wait_for_event(&task, "notify") - start);
+        report.bells_polled.push(scene.poller.wait_for_bell(&task) - start);
+        scene.stop_task(&task);
 
         let task = scene.launch(&format!("ends-{round}"), "read -r line < fifo; exit 3");
-        scene.poller.looks_in(phase(2 * round + 1));
+        scene.poller.poll_after(poll_offset(2 * round + 1));
         let start = Instant::now();
         scene.write("go\n");
-        report.exits.push(scene.told(&task, "exited") - start);
-        report.exits_polled.push(scene.poller.dead(&task) - start);
-        scene.end(&task);
+        report.exits.push(scene.wait_for_event(&task, "exited") - start);
+        report.exits_polled.push(scene.poller.wait_for_exit(&task) - start);
+        scene.stop_task(&task);
     }
     println!("{}", report.table());
     if !quick {
@@ -45,7 +45,7 @@ fn main() {
 }
 
 /// When the poller looks next, different each time: what it is asked about comes at any moment between two of its looks.
-fn phase(nth: usize) -> Duration {
+fn poll_offset(nth: usize) -> Duration {
     let spread = (nth as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
-    Duration::from_millis(spread % u64::try_from(poller::EVERY.as_millis()).expect("a small number"))
+    Duration::from_millis(spread % u64::try_from(poller::POLL_INTERVAL.as_millis()).expect("a small number"))
 }

@@ -5,79 +5,79 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::{TmuxServer, wait_for};
+use agtmux_testkit::{TestTmuxServer, wait_for};
 
-pub(crate) const EVERY: Duration = Duration::from_secs(2);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-pub(crate) struct Poller(Arc<Shared>);
+pub(crate) struct TaskPoller(Arc<PollerShared>);
 
-struct Shared {
-    seen: Mutex<Seen>,
+struct PollerShared {
+    state: Mutex<PollerState>,
     /// Its next look is at another time, or there is none.
     changed: Condvar,
 }
 
 /// When a window was first seen dead, and when it was first seen to have rung.
-struct Seen {
+struct PollerState {
     dead: HashMap<String, Instant>,
     rang: HashMap<String, Instant>,
     next: Instant,
     stop: bool,
 }
 
-impl Shared {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().expect("no panic")
+impl PollerShared {
+    fn state(&self) -> MutexGuard<'_, PollerState> {
+        self.state.lock().expect("no panic")
     }
 
     /// Returns when it is time for a look; false at the end.
     fn wait(&self) -> bool {
-        let mut seen = self.seen();
+        let mut seen = self.state();
         while !seen.stop && Instant::now() < seen.next {
             let left = seen.next.saturating_duration_since(Instant::now());
             seen = self.changed.wait_timeout(seen, left).expect("no panic").0;
         }
-        seen.next = Instant::now() + EVERY;
+        seen.next = Instant::now() + POLL_INTERVAL;
         !seen.stop
     }
 }
 
-impl Poller {
-    pub(crate) fn start(tmux: TmuxServer, session: &str) -> Self {
-        let seen = Seen { dead: HashMap::new(), rang: HashMap::new(), next: Instant::now(), stop: false };
-        let shared = Arc::new(Shared { seen: Mutex::new(seen), changed: Condvar::new() });
+impl TaskPoller {
+    pub(crate) fn start(tmux: TestTmuxServer, session: &str) -> Self {
+        let seen = PollerState { dead: HashMap::new(), rang: HashMap::new(), next: Instant::now(), stop: false };
+        let shared = Arc::new(PollerShared { state: Mutex::new(seen), changed: Condvar::new() });
         let (looking, target) = (Arc::clone(&shared), format!("={session}"));
         thread::spawn(move || {
             while looking.wait() {
-                look(&tmux, &target, &looking);
+                poll(&tmux, &target, &looking);
             }
         });
         Self(shared)
     }
 
     /// Its rhythm begins anew.
-    pub(crate) fn looks_in(&self, time: Duration) {
-        self.0.seen().next = Instant::now() + time;
+    pub(crate) fn poll_after(&self, time: Duration) {
+        self.0.state().next = Instant::now() + time;
         self.0.changed.notify_all();
     }
 
-    pub(crate) fn dead(&self, window: &str) -> Instant {
-        wait_for("the poller to see the end", Duration::from_secs(30), || self.0.seen().dead.get(window).copied())
+    pub(crate) fn wait_for_exit(&self, window: &str) -> Instant {
+        wait_for("the poller to see the end", Duration::from_secs(30), || self.0.state().dead.get(window).copied())
     }
 
-    pub(crate) fn rang(&self, window: &str) -> Instant {
-        wait_for("the poller to see the bell", Duration::from_secs(30), || self.0.seen().rang.get(window).copied())
+    pub(crate) fn wait_for_bell(&self, window: &str) -> Instant {
+        wait_for("the poller to see the bell", Duration::from_secs(30), || self.0.state().rang.get(window).copied())
     }
 }
 
-impl Drop for Poller {
+impl Drop for TaskPoller {
     fn drop(&mut self) {
-        self.0.seen().stop = true;
+        self.0.state().stop = true;
         self.0.changed.notify_all();
     }
 }
 
-fn look(tmux: &TmuxServer, target: &str, shared: &Shared) {
+fn poll(tmux: &TestTmuxServer, target: &str, shared: &PollerShared) {
     if tmux.try_run(&["has-session", "-t", target]).is_err() {
         return;
     }
@@ -87,7 +87,7 @@ fn look(tmux: &TmuxServer, target: &str, shared: &Shared) {
         let _ = tmux.try_run(&["capture-pane", "-p", "-t", pane.rsplit(' ').next().unwrap_or_default(), "-S", "-80"]);
     }
     let now = Instant::now();
-    let mut seen = shared.seen();
+    let mut seen = shared.state();
     for line in windows.iter().flat_map(|windows| windows.lines()) {
         if let Some((window, _)) = line.split_once(' ').filter(|(_, count)| !count.is_empty()) {
             seen.rang.entry(window.to_owned()).or_insert(now);

@@ -5,7 +5,7 @@ use crate::paper;
 use crate::stats::percentile_of as percentile;
 
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct TasksReport {
     pub(crate) exits: Vec<Duration>,
     pub(crate) exits_polled: Vec<Duration>,
     pub(crate) bells: Vec<Duration>,
@@ -25,15 +25,15 @@ as a harness does that has no daemon, and sees the same tasks.
 ";
 
 /// What p95 should not exceed, in milliseconds.
-const GOAL: u64 = 100;
+const GOAL_P95_MS: u64 = 100;
 
-impl Report {
+impl TasksReport {
     pub(crate) fn table(&self) -> String {
         let mut table = String::from("| measured | times | p50 | p95 | goal (p95) | |\n|---|---|---|---|---|---|\n");
         let mut row = |name: &str, lags: &[Duration], judged: bool| {
             let (p50, p95) = (percentile(lags, 50), percentile(lags, 95));
-            let met = if p95 <= Duration::from_millis(GOAL) { "met" } else { "**missed**" };
-            let (goal, met) = if judged { (format!("{GOAL} ms"), met) } else { (String::new(), "") };
+            let met = if p95 <= Duration::from_millis(GOAL_P95_MS) { "met" } else { "**missed**" };
+            let (goal, met) = if judged { (format!("{GOAL_P95_MS} ms"), met) } else { (String::new(), "") };
             let _ = writeln!(table, "| {name} | {} | {} | {} | {goal} | {met} |", lags.len(), ms(p50), ms(p95));
         };
         row("end of a task to its event", &self.exits, true);

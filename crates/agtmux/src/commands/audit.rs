@@ -1,14 +1,14 @@
 //! `agtmux audit`: what was done to agents.
 
-use agtmux_api::wire::{Audit, AuditQuery};
+use agtmux_api::wire::{AuditLog, AuditQuery};
 use clap::Args;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::terminal::Terminal;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
 #[derive(Debug, Args)]
@@ -24,23 +24,23 @@ pub(crate) struct AuditArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: AuditArgs) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: AuditArgs) -> Result<CliExit, CliError> {
     let query = AuditQuery { since: args.since, limit: args.limit };
-    let answer = Daemon::from_env()?.bytes("/v1/audit", &query).await?;
+    let answer = DaemonClient::from_env()?.get_bytes("/v1/audit", &query).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let audit: Audit = parse(&answer)?;
+    let audit: AuditLog = parse(&answer)?;
     if audit.items.is_empty() {
-        Message::new("nothing was done to any agent").hint("agtmux send --help").tell();
-        return Ok(Exit::Ok);
+        CliMessage::new("nothing was done to any agent").hint("agtmux send --help").print_stderr();
+        return Ok(CliExit::Ok);
     }
-    output::lines(&render::audit(&audit.items, &TimeZone::system()).lines(&Terminal::of_stdout()))?;
-    let usually = usize::try_from(AuditQuery::USUALLY).unwrap_or(usize::MAX);
+    output::lines(&render::audit(&audit.items, &TimeZone::system()).lines(&StdoutTerminal::detect()))?;
+    let usually = usize::try_from(AuditQuery::DEFAULT_LIMIT).unwrap_or(usize::MAX);
     if args.limit.is_none() && audit.items.len() >= usually {
-        let message = Message::new(format!("only the newest {usually} are shown"));
-        message.hint("agtmux audit --limit 10000").hint("agtmux audit --since 1h").tell();
+        let message = CliMessage::new(format!("only the newest {usually} are shown"));
+        message.hint("agtmux audit --limit 10000").hint("agtmux audit --since 1h").print_stderr();
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

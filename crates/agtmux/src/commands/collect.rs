@@ -5,20 +5,22 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
 
 use agtmux_api::VERSION;
-use agtmux_api::client::{Client, ClientError};
-use agtmux_api::collect::{Answer, Ask, COLLECT_VERSION, EVIDENCE_PATH, FromHost, FromHub, LONGEST_LINE, Reply};
+use agtmux_api::client::{ApiClient, ClientError};
+use agtmux_api::collect::{
+    COLLECT_VERSION, EVIDENCE_PATH, HostLine, HostReply, HubLine, HubRequest, MAX_LINE_BYTES, ReplyOutcome,
+};
 use bytes::Bytes;
 use clap::Args;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use crate::connect::Daemon;
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::DaemonClient;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 
 /// Lines that wait to be written. The daemon tells no more until there is room.
-const MOST_WAITING: usize = 16;
+const MAX_QUEUED_LINES: usize = 16;
 /// Requests that are done side by side.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct CollectArgs {
@@ -27,8 +29,8 @@ pub(crate) struct CollectArgs {
     stdio: bool,
 }
 
-pub(crate) async fn run(_args: CollectArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
+pub(crate) async fn run(_args: CollectArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
     let mut evidence = match daemon.client.lines(EVIDENCE_PATH).await {
         Err(ClientError::NotRunning(_)) => {
             daemon.autostart().await?;
@@ -36,7 +38,7 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<Exit, CliError> {
         }
         lines => lines?,
     };
-    let (lines, waiting) = mpsc::channel(MOST_WAITING);
+    let (lines, waiting) = mpsc::channel(MAX_QUEUED_LINES);
     let pass_on = async {
         while let Some(line) = evidence.next().await? {
             if lines.send(line).await.is_err() {
@@ -48,10 +50,10 @@ pub(crate) async fn run(_args: CollectArgs) -> Result<Exit, CliError> {
     // Whichever ends first ends all: the hub has gone, or the daemon has.
     tokio::select! {
         told = pass_on => told.map_err(CliError::from)?,
-        asked = take_requests(daemon.client.clone(), lines.clone()) => asked?,
+        asked = handle_requests(daemon.client.clone(), lines.clone()) => asked?,
         written = write_lines(waiting) => written.map_err(|error| CliError::io("tell the hub", error))?,
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// By a thread of its own: a hub that does not read holds up nobody but itself.
@@ -75,19 +77,19 @@ async fn write_lines(mut lines: mpsc::Receiver<Bytes>) -> io::Result<()> {
 }
 
 /// Until the hub has nothing more to say.
-async fn take_requests(client: Client, replies: mpsc::Sender<Bytes>) -> Result<(), CliError> {
+async fn handle_requests(client: ApiClient, replies: mpsc::Sender<Bytes>) -> Result<(), CliError> {
     let mut asked = read_lines();
-    let room = Arc::new(Semaphore::new(AT_ONCE));
+    let room = Arc::new(Semaphore::new(MAX_CONCURRENT));
     loop {
         let Some(line) = asked.recv().await else { return Ok(()) };
         match serde_json::from_slice(&line) {
-            Ok(FromHub::Hello { collect, .. }) if collect == COLLECT_VERSION => {}
-            Ok(FromHub::Hello { version, .. }) => return Err(other_language(&version)),
-            Ok(FromHub::Request { id, ask }) => {
+            Ok(HubLine::Hello { collect, .. }) if collect == COLLECT_VERSION => {}
+            Ok(HubLine::Hello { version, .. }) => return Err(version_mismatch(&version)),
+            Ok(HubLine::Request { id, ask }) => {
                 let Ok(place) = room.clone().acquire_owned().await else { return Ok(()) };
                 let (client, replies) = (client.clone(), replies.clone());
                 tokio::spawn(async move {
-                    let reply = FromHost::Reply(Reply { id, answer: done(&client, &ask).await });
+                    let reply = HostLine::Reply(HostReply { id, outcome: run_request(&client, &ask).await });
                     if let Ok(bytes) = serde_json::to_vec(&reply) {
                         let _ = replies.send(bytes.into()).await;
                     }
@@ -95,7 +97,7 @@ async fn take_requests(client: Client, replies: mpsc::Sender<Bytes>) -> Result<(
                 });
             }
             Err(error) => {
-                let message = Message::new("the hub said something that cannot be read").because(error.to_string());
+                let message = CliMessage::new("the hub said something that cannot be read").because(error.to_string());
                 return Err(CliError::failed(message.hint("agtmux target doctor   (on the hub)")));
             }
         }
@@ -104,12 +106,12 @@ async fn take_requests(client: Client, replies: mpsc::Sender<Bytes>) -> Result<(
 
 /// By a thread of its own, which nobody waits for at the end.
 fn read_lines() -> mpsc::Receiver<Vec<u8>> {
-    let (lines, asked) = mpsc::channel(MOST_WAITING);
+    let (lines, asked) = mpsc::channel(MAX_QUEUED_LINES);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            match (&mut input).take(LONGEST_LINE as u64).read_until(b'\n', &mut line) {
+            match (&mut input).take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut line) {
                 Ok(1..) if lines.blocking_send(line).is_ok() => {}
                 _ => return,
             }
@@ -118,20 +120,21 @@ fn read_lines() -> mpsc::Receiver<Vec<u8>> {
     asked
 }
 
-async fn done(client: &Client, ask: &Ask) -> Answer {
-    let (path, body) = ask.request();
-    let Ok(body) = body else { return Answer::Lost("it could not be written".into()) };
-    match client.act(path, body.into()).await {
+async fn run_request(client: &ApiClient, ask: &HubRequest) -> ReplyOutcome {
+    let (path, body) = ask.endpoint();
+    let Ok(body) = body else { return ReplyOutcome::Lost("it could not be written".into()) };
+    match client.post_action(path, body.into()).await {
         Ok(bytes) => match serde_json::from_slice(&bytes) {
-            Ok(outcome) => Answer::Done(outcome),
-            Err(error) => Answer::Lost(error.to_string()),
+            Ok(outcome) => ReplyOutcome::Done(outcome),
+            Err(error) => ReplyOutcome::Lost(error.to_string()),
         },
-        Err(ClientError::Refused(error)) => Answer::Refused(error),
-        Err(error) => Answer::Lost(error.to_string()),
+        Err(ClientError::Refused(error)) => ReplyOutcome::Refused(error),
+        Err(error) => ReplyOutcome::Lost(error.to_string()),
     }
 }
 
-fn other_language(hub: &str) -> CliError {
-    let message = Message::new(format!("the hub's agtmux {hub} and this one, {VERSION}, do not understand each other"));
-    CliError::new(Exit::OtherVersion, message.hint("install the same version on both"))
+fn version_mismatch(hub: &str) -> CliError {
+    let message =
+        CliMessage::new(format!("the hub's agtmux {hub} and this one, {VERSION}, do not understand each other"));
+    CliError::new(CliExit::OtherVersion, message.hint("install the same version on both"))
 }

@@ -3,18 +3,18 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use agtmux_api::wire::{EventIn, Receipt, ReceiptStatus};
+use agtmux_api::wire::{EventReceipt, EventReceiptStatus, EventSubmission};
 use agtmux_core::evidence::Source;
 use clap::Args;
 use jiff::Timestamp;
 
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 /// The daemon takes no more than this; reading more is of no use.
-const LARGEST_PAYLOAD: u64 = 1 << 20;
+const MAX_PAYLOAD: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 #[command(
@@ -60,23 +60,23 @@ pub(crate) struct EmitArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<EmitArgs>) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: Box<EmitArgs>) -> Result<CliExit, CliError> {
     let json = args.json;
     let event = event(*args)?;
     let body = serde_json::to_vec(&event).map_err(|error| CliError::io("write JSON", error))?;
-    let answer = Daemon::from_env()?.post("/v1/events", body.into()).await?;
+    let answer = DaemonClient::from_env()?.post("/v1/events", body.into()).await?;
     if json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let receipt: Receipt = parse(&answer)?;
-    output::line(told(&receipt).as_bytes())?;
-    Ok(Exit::Ok)
+    let receipt: EventReceipt = parse(&answer)?;
+    output::line(receipt_line(&receipt).as_bytes())?;
+    Ok(CliExit::Ok)
 }
 
-fn event(args: EmitArgs) -> Result<EventIn, CliError> {
+fn event(args: EmitArgs) -> Result<EventSubmission, CliError> {
     let here = || std::env::var("TMUX_PANE").ok().filter(|_| args.runtime.is_none());
-    Ok(EventIn {
+    Ok(EventSubmission {
         pane: args.pane.clone().or_else(here),
         runtime_id: args.runtime.map(|id| id.trim_start_matches("runtime:").to_owned()),
         server: args.server,
@@ -88,29 +88,29 @@ fn event(args: EmitArgs) -> Result<EventIn, CliError> {
         source_seq: args.source_seq,
         event_time: Some(args.event_time.unwrap_or_else(Timestamp::now)),
         payload: args.payload.as_deref().map(payload).transpose()?,
-        ..EventIn::default()
+        ..EventSubmission::default()
     })
 }
 
 fn payload(path: &Path) -> Result<serde_json::Value, CliError> {
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(LARGEST_PAYLOAD + 1).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(MAX_PAYLOAD + 1).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(LARGEST_PAYLOAD + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        let message = Message::new(format!("the payload in '{}' is no JSON: {error}", path.display()));
-        CliError::new(Exit::Usage, message.hint("leave --payload out, or give it a JSON document"))
+        let message = CliMessage::new(format!("the payload in '{}' is no JSON: {error}", path.display()));
+        CliError::new(CliExit::Usage, message.hint("leave --payload out, or give it a JSON document"))
     })
 }
 
-fn told(receipt: &Receipt) -> String {
+fn receipt_line(receipt: &EventReceipt) -> String {
     let runtime = receipt.runtime_id.as_deref().unwrap_or("no runtime yet");
     match receipt.status {
-        ReceiptStatus::Bound => format!("{} taken for runtime:{runtime}", receipt.event_id),
-        ReceiptStatus::PendingBind => format!("{} waits for its agent to be seen", receipt.event_id),
-        ReceiptStatus::Duplicate => format!("{} was there already", receipt.event_id),
+        EventReceiptStatus::Bound => format!("{} taken for runtime:{runtime}", receipt.event_id),
+        EventReceiptStatus::PendingBind => format!("{} waits for its agent to be seen", receipt.event_id),
+        EventReceiptStatus::Duplicate => format!("{} was there already", receipt.event_id),
     }
 }

@@ -1,16 +1,16 @@
 //! Whom an action is for, and under which conditions.
 
-use agtmux_api::config::Span;
-use agtmux_api::wire::Guards;
+use agtmux_api::config::ConfigDuration;
+use agtmux_api::wire::ActionGuards;
 use agtmux_core::state::State;
 use clap::Args;
 
 use super::pick;
-use crate::connect::Daemon;
+use crate::connect::DaemonClient;
 use crate::error::CliError;
 
 /// What the audit log calls us.
-pub(crate) const CLIENT: &str = "cli";
+pub(crate) const CLIENT_NAME: &str = "cli";
 
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
@@ -26,7 +26,7 @@ pub(crate) struct GuardArgs {
     if_state: Option<State>,
     /// Only if its state was updated within this time, as 30s
     #[arg(long, value_name = "DURATION")]
-    if_updated_within: Option<Span>,
+    if_updated_within: Option<ConfigDuration>,
     /// Only while this dialog is open, by the fingerprint that `agtmux list panes --json` shows
     #[arg(long, value_name = "FINGERPRINT")]
     if_dialog: Option<String>,
@@ -40,19 +40,19 @@ pub(crate) struct GuardArgs {
 
 impl GuardArgs {
     /// With a reference that names one agent, or is left to the daemon to refuse.
-    pub(crate) async fn resolved(&self, daemon: &Daemon) -> Result<Guards, CliError> {
-        let reference = pick::reference(daemon, self.reference.as_deref()).await?;
-        Ok(Guards { r#ref: reference, ..self.conditions() })
+    pub(crate) async fn resolved(&self, daemon: &DaemonClient) -> Result<ActionGuards, CliError> {
+        let reference = pick::resolve_reference(daemon, self.reference.as_deref()).await?;
+        Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }
 
     /// As it was written, for what need not live any more.
-    pub(crate) fn unresolved(&self) -> Result<Guards, CliError> {
-        let reference = self.reference.clone().ok_or_else(pick::unnamed)?;
-        Ok(Guards { r#ref: reference, ..self.conditions() })
+    pub(crate) fn unresolved(&self) -> Result<ActionGuards, CliError> {
+        let reference = self.reference.clone().ok_or_else(pick::no_agent_named)?;
+        Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }
 
-    fn conditions(&self) -> Guards {
-        Guards {
+    fn conditions(&self) -> ActionGuards {
+        ActionGuards {
             if_runtime: self.if_runtime.clone(),
             if_state: self.if_state,
             if_updated_within_ms: self
@@ -61,8 +61,8 @@ impl GuardArgs {
             if_dialog: self.if_dialog.clone(),
             force_stale: self.force_stale,
             request_ref: self.request_ref.clone(),
-            client: Some(CLIENT.into()),
-            ..Guards::default()
+            client: Some(CLIENT_NAME.into()),
+            ..ActionGuards::default()
         }
     }
 }

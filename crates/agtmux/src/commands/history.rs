@@ -1,13 +1,13 @@
 //! `agtmux history`: how an agent's state has changed.
 
-use agtmux_api::wire::{History, PastState};
+use agtmux_api::wire::{StateHistory, StateHistoryItem};
 use clap::Args;
 use jiff::Timestamp;
 
-use super::explain::Named;
+use super::explain::AgentRefQuery;
 use super::pick;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
 use crate::output;
 use crate::render::age;
 
@@ -24,21 +24,22 @@ pub(crate) struct HistoryArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: HistoryArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
-    let reference = pick::reference(&daemon, args.reference.as_deref()).await?;
-    let answer = daemon.bytes("/v1/history", &Named { r#ref: &reference, since: args.since }).await?;
+pub(crate) async fn run(args: HistoryArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
+    let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
+    let answer = daemon.get_bytes("/v1/history", &AgentRefQuery { r#ref: &reference, since: args.since }).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let history: History = parse(&answer)?;
+    let history: StateHistory = parse(&answer)?;
     output::lines(&history.items.iter().map(line).collect::<Vec<_>>())?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn line(past: &PastState) -> String {
+fn line(past: &StateHistoryItem) -> String {
     let reason = past.reason_code.map(|r| format!(" ({r})")).unwrap_or_default();
-    let lasted = past.duration_ms.map_or_else(|| "until now".to_owned(), |ms| format!("for {}", age::short(ms)));
+    let lasted =
+        past.duration_ms.map_or_else(|| "until now".to_owned(), |ms| format!("for {}", age::short_duration(ms)));
     format!("{}  {}{reason}  {lasted}", past.at, past.state)
 }

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use agtmux_api::wire::{ActionOutcome, KillAction, KillReport, KillSignal, Snapshot, SnapshotAction};
+use agtmux_api::wire::{ActionOutcome, ActionSnapshot, KillAction, KillReport, KillSignal, SnapshotAction};
 use clap::{Args, ValueEnum};
 
 use super::guards::GuardArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct KillArgs {
     guards: GuardArgs,
     /// INT is Ctrl-C, typed into the pane; TERM and KILL go to the agent's process and its group
     #[arg(long, default_value = "INT", ignore_case = true)]
-    signal: SignalName,
+    signal: KillSignalArg,
     /// Do not ask first
     #[arg(long)]
     yes: bool,
@@ -32,26 +32,26 @@ pub(crate) struct KillArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
-enum SignalName {
+enum KillSignalArg {
     Int,
     Term,
     Kill,
 }
 
-pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: Box<KillArgs>) -> Result<CliExit, CliError> {
     let signal = match args.signal {
-        SignalName::Int => KillSignal::Int,
-        SignalName::Term => KillSignal::Term,
-        SignalName::Kill => KillSignal::Kill,
+        KillSignalArg::Int => KillSignal::Int,
+        KillSignalArg::Term => KillSignal::Term,
+        KillSignalArg::Kill => KillSignal::Kill,
     };
-    let daemon = Daemon::from_env()?;
+    let daemon = DaemonClient::from_env()?;
     let mut guards = args.guards.resolved(&daemon).await?;
     if !args.yes {
         let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
-        let snapshot: Snapshot = parse(&looked)?;
+        let snapshot: ActionSnapshot = parse(&looked)?;
         // Where nobody lives there is nothing to confirm, and the daemon says so.
         if snapshot.runtime_id.is_some() && !confirmed(&snapshot, signal, &guards.r#ref)? {
-            let message = Message::new(format!("nothing was sent to {}", snapshot.pane_id));
+            let message = CliMessage::new(format!("nothing was sent to {}", snapshot.pane_id));
             return Err(CliError::failed(message.because("you did not say yes")));
         }
         // What was shown is what is meant.
@@ -60,19 +60,19 @@ pub(crate) async fn run(args: Box<KillArgs>) -> Result<Exit, CliError> {
     let answer = daemon.act("/v1/actions/kill", &KillAction { guards, signal }).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    output::line(told(&parse(&answer)?).as_bytes())?;
-    Ok(Exit::Ok)
+    output::line(outcome_line(&parse(&answer)?).as_bytes())?;
+    Ok(CliExit::Ok)
 }
 
-fn confirmed(snapshot: &Snapshot, signal: KillSignal, reference: &str) -> Result<bool, CliError> {
-    let asked = asked(snapshot, signal);
+fn confirmed(snapshot: &ActionSnapshot, signal: KillSignal, reference: &str) -> Result<bool, CliError> {
+    let asked = question(snapshot, signal);
     // Who does not see the question has not said yes to it.
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let hint = format!("agtmux kill {reference} --signal {} --yes", signal.as_str());
-        let message = Message::new(asked).because("nothing was sent: nobody is there to confirm it").hint(hint);
-        return Err(CliError::new(Exit::Usage, message));
+        let message = CliMessage::new(asked).because("nothing was sent: nobody is there to confirm it").hint(hint);
+        return Err(CliError::new(CliExit::Usage, message));
     }
     eprint!("{} [y/N] ", agtmux_core::sanitize::for_terminal(&asked));
     let _ = std::io::stderr().flush();
@@ -81,20 +81,20 @@ fn confirmed(snapshot: &Snapshot, signal: KillSignal, reference: &str) -> Result
     Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
-fn asked(snapshot: &Snapshot, signal: KillSignal) -> String {
+fn question(snapshot: &ActionSnapshot, signal: KillSignal) -> String {
     let who = snapshot.agent_type.as_deref().unwrap_or("no agent");
     let state = snapshot.state.map(|state| format!(", {state}")).unwrap_or_default();
-    format!("send {} to {who} in {} on {}{state}?", signal.as_str(), snapshot.pane_id, snapshot.place())
+    format!("send {} to {who} in {} on {}{state}?", signal.as_str(), snapshot.pane_id, snapshot.server_label())
 }
 
-fn told(done: &ActionOutcome<KillReport>) -> String {
+fn outcome_line(done: &ActionOutcome<KillReport>) -> String {
     let KillReport { signal, pids, ended } = &done.report;
     let what = match (signal, ended) {
         (KillSignal::Int, false) => "Ctrl-C was typed".to_owned(),
         (_, true) => "it has ended".to_owned(),
         (_, false) => format!("{} was sent to {} processes; it was not seen to end", signal.as_str(), pids.len()),
     };
-    format!("{} on {}: {what} ({} ms)", done.pane_id, done.place(), done.latency_ms)
+    format!("{} on {}: {what} ({} ms)", done.pane_id, done.server_label(), done.latency_ms)
 }
 
 #[cfg(test)]
@@ -107,7 +107,7 @@ mod tests {
             let at = "2026-01-01T00:00:00Z";
             let snapshot = serde_json::json!({"schema_version": 1, "snapshot_id": "1", "nonce": "1", "target": target,
                 "server": "default", "pane_id": "%5", "agent_type": "claude", "observed_at": at, "expires_at": at});
-            asked(&serde_json::from_value(snapshot).expect("a snapshot"), KillSignal::Kill)
+            question(&serde_json::from_value(snapshot).expect("a snapshot"), KillSignal::Kill)
         };
         assert_eq!(shown("vm1"), "send KILL to claude in %5 on vm1@default?");
         assert_eq!(shown("host"), "send KILL to claude in %5 on default?");

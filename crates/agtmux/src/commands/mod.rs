@@ -33,45 +33,45 @@ mod welcome;
 
 use std::future::Future;
 
-use crate::cli::Command;
-use crate::error::{CliError, Exit};
+use crate::cli::CliCommand;
+use crate::error::{CliError, CliExit};
 
-pub(crate) fn run(command: Option<Command>) -> Result<Exit, CliError> {
+pub(crate) fn run(command: Option<CliCommand>) -> Result<CliExit, CliError> {
     match command {
         None => block_on(list::run(list::ListArgs::default())),
-        Some(Command::List(args)) => block_on(list::run(args)),
-        Some(Command::Watch(args)) => block_on(watch::run(args)),
-        Some(Command::Status(args)) => block_on(status::run(args)),
-        Some(Command::Send(args)) => block_on(send::run(args)),
-        Some(Command::Respond(args)) => block_on(respond::run(args)),
-        Some(Command::Attach(args)) => block_on(attach::run(args)),
-        Some(Command::ViewOutput(args)) => block_on(view_output::run(args)),
-        Some(Command::Wait(args)) => block_on(wait::run(args)),
-        Some(Command::Kill(args)) => block_on(kill::run(args)),
-        Some(Command::Resume(args)) => block_on(resume::run(args)),
-        Some(Command::Audit(args)) => block_on(audit::run(args)),
-        Some(Command::Task(command)) => block_on(task::run(command)),
-        Some(Command::Emit(args)) => block_on(emit::run(args)),
-        Some(Command::Explain(args)) => explain::run(args),
-        Some(Command::Adapters(args)) => adapters::run(args),
-        Some(Command::History(args)) => block_on(history::run(args)),
-        Some(Command::Replay(args)) => replay::run(&args),
-        Some(Command::Daemon(command)) => daemon::run(command),
-        Some(Command::Target(command)) => block_on(target::run(command)),
-        Some(Command::Collect(args)) => block_on(collect::run(args)),
-        Some(Command::Web(command)) => block_on(web::run(command)),
-        Some(Command::Config(command)) => config::run(command),
-        Some(Command::Setup(args)) => setup::run(&args),
-        Some(Command::Run(args)) => run::run(&args),
+        Some(CliCommand::List(args)) => block_on(list::run(args)),
+        Some(CliCommand::Watch(args)) => block_on(watch::run(args)),
+        Some(CliCommand::Status(args)) => block_on(status::run(args)),
+        Some(CliCommand::Send(args)) => block_on(send::run(args)),
+        Some(CliCommand::Respond(args)) => block_on(respond::run(args)),
+        Some(CliCommand::Attach(args)) => block_on(attach::run(args)),
+        Some(CliCommand::ViewOutput(args)) => block_on(view_output::run(args)),
+        Some(CliCommand::Wait(args)) => block_on(wait::run(args)),
+        Some(CliCommand::Kill(args)) => block_on(kill::run(args)),
+        Some(CliCommand::Resume(args)) => block_on(resume::run(args)),
+        Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
+        Some(CliCommand::Task(command)) => block_on(task::run(command)),
+        Some(CliCommand::Emit(args)) => block_on(emit::run(args)),
+        Some(CliCommand::Explain(args)) => explain::run(args),
+        Some(CliCommand::Adapters(args)) => adapters::run(args),
+        Some(CliCommand::History(args)) => block_on(history::run(args)),
+        Some(CliCommand::Replay(args)) => replay::run(&args),
+        Some(CliCommand::Daemon(command)) => daemon::run(command),
+        Some(CliCommand::Target(command)) => block_on(target::run(command)),
+        Some(CliCommand::Collect(args)) => block_on(collect::run(args)),
+        Some(CliCommand::Web(command)) => block_on(web::run(command)),
+        Some(CliCommand::Config(command)) => config::run(command),
+        Some(CliCommand::Setup(args)) => setup::run(&args),
+        Some(CliCommand::Run(args)) => run::run(&args),
         // Taken before anything else is read, except for its help.
-        Some(Command::Hook(_)) => Ok(Exit::Ok),
-        Some(Command::Demo) => block_on(demo::run()),
-        Some(Command::Welcome) => block_on(welcome::run()),
+        Some(CliCommand::Hook(_)) => Ok(CliExit::Ok),
+        Some(CliCommand::Demo) => block_on(demo::run()),
+        Some(CliCommand::Welcome) => block_on(welcome::run()),
     }
 }
 
 /// One thread is enough for a client, and the quickest to start.
-pub(crate) fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+pub(crate) fn block_on(command: impl Future<Output = Result<CliExit, CliError>>) -> Result<CliExit, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CliError::io("start", error))?.block_on(command)
 }

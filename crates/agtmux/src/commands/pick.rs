@@ -5,30 +5,30 @@ use std::fmt;
 use std::io::IsTerminal;
 
 use agtmux_api::error::ErrorCode;
-use agtmux_api::wire::{Guards, ListQuery, Listing, PaneItem, SnapshotAction};
+use agtmux_api::wire::{ActionGuards, ListQuery, ListResponse, PaneItem, SnapshotAction};
 use agtmux_core::sanitize;
 use inquire::{InquireError, Select};
 
-use crate::connect::Daemon;
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::DaemonClient;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 
 /// More would not be read.
-const ROWS: usize = 12;
-const WIDEST: usize = 100;
+const PAGE_SIZE: usize = 12;
+const MAX_LABEL_WIDTH: usize = 100;
 
 /// A reference that names exactly one agent, or one that the daemon refuses with a reason.
-pub(crate) async fn reference(daemon: &Daemon, given: Option<&str>) -> Result<String, CliError> {
+pub(crate) async fn resolve_reference(daemon: &DaemonClient, given: Option<&str>) -> Result<String, CliError> {
     let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     match given {
         Some(given) if !can_ask || is_exact(given) => Ok(given.to_owned()),
-        Some(given) => match look(daemon, given).await {
+        Some(given) => match check_reference(daemon, given).await {
             Ok(()) => Ok(given.to_owned()),
-            Err(error) if is_open(given, &error) => choose(daemon, given, error).await,
+            Err(error) if can_choose(given, &error) => choose(daemon, given, error).await,
             Err(error) => Err(error),
         },
-        None if can_ask => choose(daemon, "", unnamed()).await,
-        None => Err(unnamed()),
+        None if can_ask => choose(daemon, "", no_agent_named()).await,
+        None => Err(no_agent_named()),
     }
 }
 
@@ -37,13 +37,13 @@ fn is_exact(given: &str) -> bool {
     given.starts_with("runtime:") || given.starts_with("pane:")
 }
 
-async fn look(daemon: &Daemon, given: &str) -> Result<(), CliError> {
-    let guards = Guards { r#ref: given.to_owned(), ..Guards::default() };
+async fn check_reference(daemon: &DaemonClient, given: &str) -> Result<(), CliError> {
+    let guards = ActionGuards { r#ref: given.to_owned(), ..ActionGuards::default() };
     daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await.map(drop)
 }
 
 /// A pane that is not there is not to be replaced by another one.
-fn is_open(given: &str, error: &CliError) -> bool {
+fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,
         Some(ErrorCode::RefNotFound) => !given.starts_with('%'),
@@ -51,24 +51,24 @@ fn is_open(given: &str, error: &CliError) -> bool {
     }
 }
 
-pub(crate) fn unnamed() -> CliError {
-    let message = Message::new("no agent was named").hint("agtmux list panes   (%12, or its AGENT, can be the REF)");
-    CliError::new(Exit::Usage, message)
+pub(crate) fn no_agent_named() -> CliError {
+    let message = CliMessage::new("no agent was named").hint("agtmux list panes   (%12, or its AGENT, can be the REF)");
+    CliError::new(CliExit::Usage, message)
 }
 
-struct Choice {
+struct AgentChoice {
     label: String,
     runtime_id: String,
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for AgentChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.label)
     }
 }
 
-async fn choose(daemon: &Daemon, given: &str, error: CliError) -> Result<String, CliError> {
-    let listing: Listing<PaneItem> = daemon.get("/v1/panes", &ListQuery::default()).await?;
+async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> Result<String, CliError> {
+    let listing: ListResponse<PaneItem> = daemon.get("/v1/panes", &ListQuery::default()).await?;
     let choices = choices(&listing.items);
     if choices.is_empty() {
         return Err(error);
@@ -80,21 +80,21 @@ async fn choose(daemon: &Daemon, given: &str, error: CliError) -> Result<String,
     };
     let asked = sanitize::for_terminal(&asked);
     let answer = Select::new(&asked, choices)
-        .with_page_size(ROWS)
+        .with_page_size(PAGE_SIZE)
         .with_starting_filter_input(given)
         .with_help_message("type to filter, Enter takes it, Esc leaves")
         .prompt();
     match answer {
         Ok(choice) => Ok(format!("runtime:{}", choice.runtime_id)),
         Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => {
-            Err(CliError::silent(Exit::Interrupted))
+            Err(CliError::silent(CliExit::Interrupted))
         }
         Err(_) => Err(error),
     }
 }
 
 /// Each agent once, however many sessions show it.
-fn choices(items: &[PaneItem]) -> Vec<Choice> {
+fn choices(items: &[PaneItem]) -> Vec<AgentChoice> {
     let mut seen = BTreeSet::new();
     let choice = |item: &PaneItem| {
         let runtime_id = item.runtime_id.clone().filter(|id| seen.insert(id.clone()))?;
@@ -103,7 +103,7 @@ fn choices(items: &[PaneItem]) -> Vec<Choice> {
         let about = [item.title.as_deref(), item.cwd.as_deref()].into_iter().flatten().collect::<Vec<_>>().join("  ");
         let name = item.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
         let label = format!("{} {agent}{name}  {state}  {}@{} {}", id.pane_id, id.target, id.server, id.session_name);
-        Some(Choice { label: sanitize::for_column(&format!("{label}  {about}"), WIDEST), runtime_id })
+        Some(AgentChoice { label: sanitize::for_column(&format!("{label}  {about}"), MAX_LABEL_WIDTH), runtime_id })
     };
     items.iter().filter_map(choice).collect()
 }

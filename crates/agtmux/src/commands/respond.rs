@@ -2,16 +2,19 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use agtmux_api::wire::{ActionOutcome, Answer, Answered, Guards, RespondAction, Snapshot, SnapshotAction, Verified};
+use agtmux_api::wire::{
+    ActionGuards, ActionOutcome, ActionSnapshot, DialogAnswer, RespondAction, RespondReport, SnapshotAction,
+    Verification,
+};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::{ArgGroup, Args};
 
 use super::guards::GuardArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -20,8 +23,8 @@ pub(crate) struct RespondArgs {
     #[command(flatten)]
     guards: GuardArgs,
     /// approve, deny, or the number of an option (1,3 for several); asked for on a terminal when left out
-    #[arg(value_parser = answer)]
-    answer: Option<Answer>,
+    #[arg(value_parser = parse_answer)]
+    answer: Option<DialogAnswer>,
     /// Words of your own, where the dialog takes them
     #[arg(long)]
     text: Option<String>,
@@ -30,58 +33,60 @@ pub(crate) struct RespondArgs {
     json: bool,
 }
 
-fn answer(word: &str) -> Result<Answer, String> {
+fn parse_answer(word: &str) -> Result<DialogAnswer, String> {
     let number = |word: &str| word.trim().parse().ok().filter(|n: &u32| *n > 0);
     let numbers: Option<Vec<u32>> = word.split(',').map(number).collect();
     match (word, numbers) {
-        ("approve", _) => Ok(Answer::Approve),
-        ("deny", _) => Ok(Answer::Deny),
+        ("approve", _) => Ok(DialogAnswer::Approve),
+        ("deny", _) => Ok(DialogAnswer::Deny),
         (_, Some(numbers)) => Ok(match numbers.as_slice() {
-            [n] => Answer::Option(*n),
-            _ => Answer::Options(numbers),
+            [n] => DialogAnswer::Option(*n),
+            _ => DialogAnswer::Options(numbers),
         }),
         _ => Err("write approve, deny or the number of an option, with commas between several".into()),
     }
 }
 
-pub(crate) async fn run(args: Box<RespondArgs>) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: Box<RespondArgs>) -> Result<CliExit, CliError> {
     let RespondArgs { guards: wanted, answer, text, json } = *args;
-    let daemon = Daemon::from_env()?;
+    let daemon = DaemonClient::from_env()?;
     let mut guards = wanted.resolved(&daemon).await?;
-    let answer = match answer.or(text.map(Answer::Text)) {
+    let answer = match answer.or(text.map(DialogAnswer::Text)) {
         Some(answer) => answer,
-        None => ask(&daemon, &mut guards, json).await?,
+        None => ask_user(&daemon, &mut guards, json).await?,
     };
     let reference = guards.r#ref.clone();
     let action = RespondAction { guards, answer };
     let reply = daemon.act("/v1/actions/respond", &action).await?;
-    let done: ActionOutcome<Answered> = parse(&reply)?;
+    let done: ActionOutcome<RespondReport> = parse(&reply)?;
     if json {
         output::line(&reply)?;
     } else {
-        output::lines(&told(&done))?;
+        output::lines(&outcome_lines(&done))?;
     }
     match done.report.verified {
-        Verified::Failed => {
-            let message = Message::new("the dialog is still open").because("the keys were pressed and changed nothing");
-            Err(CliError::new(Exit::Failed, message.hint(format!("agtmux attach {reference}"))))
+        Verification::Failed => {
+            let message =
+                CliMessage::new("the dialog is still open").because("the keys were pressed and changed nothing");
+            Err(CliError::new(CliExit::Failed, message.hint(format!("agtmux attach {reference}"))))
         }
-        _ => Ok(Exit::Ok),
+        _ => Ok(CliExit::Ok),
     }
 }
 
 /// Shows what is asked and has it answered. What was shown is what is meant, however long that takes: a snapshot would
 /// expire over a long plan.
-async fn ask(daemon: &Daemon, guards: &mut Guards, json: bool) -> Result<Answer, CliError> {
+async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) -> Result<DialogAnswer, CliError> {
     let looked = daemon.act("/v1/actions/snapshot", &SnapshotAction { guards: guards.clone() }).await?;
-    let snapshot: Snapshot = parse(&looked)?;
+    let snapshot: ActionSnapshot = parse(&looked)?;
     let pane = &snapshot.pane_id;
     let Some(dialog) = &snapshot.dialog else {
         let state = snapshot.state.map_or("no agent lives there", State::as_str);
-        let message = Message::new(format!("{pane} asks nothing: {state}")).hint("agtmux list panes --needs-action");
-        return Err(CliError::new(Exit::Usage, message));
+        let message = CliMessage::new(format!("{pane} asks nothing: {state}")).hint("agtmux list panes --needs-action");
+        return Err(CliError::new(CliExit::Usage, message));
     };
-    let lines: Vec<String> = shown("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
+    let lines: Vec<String> =
+        dialog_lines("asks     ", dialog).iter().map(|line| sanitize::for_terminal(line)).collect();
     match json {
         // Nothing but JSON comes out there.
         true => lines.iter().for_each(|line| eprintln!("{line}")),
@@ -89,18 +94,18 @@ async fn ask(daemon: &Daemon, guards: &mut Guards, json: bool) -> Result<Answer,
     }
     let sees = std::io::stderr().is_terminal() && (json || std::io::stdout().is_terminal());
     if !std::io::stdin().is_terminal() || !sees {
-        let message = Message::new("there is no answer").because("nobody is there to ask for one");
+        let message = CliMessage::new("there is no answer").because("nobody is there to ask for one");
         let (reference, asked) = (&guards.r#ref, &dialog.fingerprint);
         let hint = format!("agtmux respond {reference} approve|deny|N|--text T --if-dialog {asked}");
-        return Err(CliError::new(Exit::Usage, message.hint(hint)));
+        return Err(CliError::new(CliExit::Usage, message.hint(hint)));
     }
     guards.if_runtime = guards.if_runtime.take().or(snapshot.runtime_id);
     guards.if_dialog = guards.if_dialog.take().or(Some(dialog.fingerprint.clone()));
     read_answer()
 }
 
-fn read_answer() -> Result<Answer, CliError> {
-    let none = || CliError::new(Exit::Failed, Message::new("nothing was answered"));
+fn read_answer() -> Result<DialogAnswer, CliError> {
+    let none = || CliError::new(CliExit::Failed, CliMessage::new("nothing was answered"));
     loop {
         eprint!("approve, deny, a number, or 'text …' (nothing: leave it open): ");
         let _ = std::io::stderr().flush();
@@ -110,23 +115,23 @@ fn read_answer() -> Result<Answer, CliError> {
         if line.is_empty() {
             return Err(none());
         }
-        match (line.strip_prefix("text "), answer(line)) {
-            (Some(words), _) => return Ok(Answer::Text(words.trim().to_owned())),
+        match (line.strip_prefix("text "), parse_answer(line)) {
+            (Some(words), _) => return Ok(DialogAnswer::Text(words.trim().to_owned())),
             (_, Ok(answer)) => return Ok(answer),
             (_, Err(why)) => eprintln!("{why}"),
         }
     }
 }
 
-fn told(done: &ActionOutcome<Answered>) -> Vec<String> {
-    let Answered { dialog, answered, verified, asks_now, .. } = &done.report;
-    let mut lines = shown("asked    ", dialog);
+fn outcome_lines(done: &ActionOutcome<RespondReport>) -> Vec<String> {
+    let RespondReport { dialog, answered, verified, asks_now, .. } = &done.report;
+    let mut lines = dialog_lines("asked    ", dialog);
     lines.push(format!("answered  {answered} ({}, {} ms)", verified.as_str(), done.latency_ms));
-    lines.extend(asks_now.iter().flat_map(|next| shown("asks now ", next)));
+    lines.extend(asks_now.iter().flat_map(|next| dialog_lines("asks now ", next)));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn shown(word: &str, dialog: &Dialog) -> Vec<String> {
+fn dialog_lines(word: &str, dialog: &Dialog) -> Vec<String> {
     let subject = dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  {line}"));
     let options = dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label));
     [format!("{word} {}", dialog.question)].into_iter().chain(subject).chain(options).collect()

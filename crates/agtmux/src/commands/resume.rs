@@ -5,9 +5,9 @@ use agtmux_core::sanitize;
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -23,8 +23,8 @@ pub(crate) struct ResumeArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
+pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
     let guards = args.guards.unresolved()?;
     let reference = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/resume", &ResumeAction { guards }).await?;
@@ -32,18 +32,23 @@ pub(crate) async fn run(args: Box<ResumeArgs>) -> Result<Exit, CliError> {
     if args.json {
         output::line(&answer)?;
     } else {
-        output::line(told(&done).as_bytes())?;
+        output::line(outcome_line(&done).as_bytes())?;
     }
     if done.report.resumed_runtime_id.is_some() {
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let message =
-        Message::new("the agent was not seen to start").because(format!("it was told to: {}", done.report.command));
+        CliMessage::new("the agent was not seen to start").because(format!("it was told to: {}", done.report.command));
     Err(CliError::failed(message.hint(format!("agtmux view-output {reference}"))))
 }
 
-fn told(done: &ActionOutcome<ResumeReport>) -> String {
+fn outcome_line(done: &ActionOutcome<ResumeReport>) -> String {
     let ResumeReport { command, resumed_runtime_id, .. } = &done.report;
     let lives = resumed_runtime_id.as_ref().map(|id| format!(": it lives as runtime:{id}")).unwrap_or_default();
-    sanitize::for_terminal(&format!("{} on {}: {command}{lives} ({} ms)", done.pane_id, done.place(), done.latency_ms))
+    sanitize::for_terminal(&format!(
+        "{} on {}: {command}{lives} ({} ms)",
+        done.pane_id,
+        done.server_label(),
+        done.latency_ms
+    ))
 }

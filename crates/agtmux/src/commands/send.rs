@@ -3,17 +3,17 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use agtmux_api::wire::{ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
+use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use clap::{ArgGroup, Args, ValueEnum};
 
 use super::guards::GuardArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 /// The daemon takes no more than this; reading more is of no use.
-const LARGEST_TEXT: u64 = 1 << 20;
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 #[command(
@@ -41,38 +41,38 @@ pub(crate) struct SendArgs {
     no_enter: bool,
     /// How the program there takes its input: an agent's box, or a shell
     #[arg(long)]
-    profile: Option<ProfileName>,
+    profile: Option<SendProfileArg>,
     /// Print what came of it as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProfileName {
+enum SendProfileArg {
     Tui,
     Shell,
 }
 
-pub(crate) async fn run(args: Box<SendArgs>) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: Box<SendArgs>) -> Result<CliExit, CliError> {
     let text = text(&args)?;
     if text.is_none() && args.keys.is_empty() {
-        let message = Message::new("there is nothing to send").hint("agtmux send REF --text TEXT");
-        return Err(CliError::new(Exit::Usage, message.hint("agtmux send REF --key Escape")));
+        let message = CliMessage::new("there is nothing to send").hint("agtmux send REF --text TEXT");
+        return Err(CliError::new(CliExit::Usage, message.hint("agtmux send REF --key Escape")));
     }
     let profile = args.profile.map(|name| match name {
-        ProfileName::Tui => Profile::Tui,
-        ProfileName::Shell => Profile::Shell,
+        SendProfileArg::Tui => InputProfile::Tui,
+        SendProfileArg::Shell => InputProfile::Shell,
     });
-    let daemon = Daemon::from_env()?;
+    let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
     let action = SendAction { guards, text, keys: args.keys.clone(), no_enter: args.no_enter, profile };
     let answer = daemon.act("/v1/actions/send", &action).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    output::line(told(&parse(&answer)?).as_bytes())?;
-    Ok(Exit::Ok)
+    output::line(outcome_line(&parse(&answer)?).as_bytes())?;
+    Ok(CliExit::Ok)
 }
 
 fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
@@ -87,33 +87,33 @@ fn text(args: &SendArgs) -> Result<Option<String>, CliError> {
 fn read(path: &Path) -> Result<String, CliError> {
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(LARGEST_TEXT + 1).read_to_end(&mut bytes)
+        std::io::stdin().lock().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)
     } else {
-        std::fs::File::open(path).and_then(|file| file.take(LARGEST_TEXT + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(|file| file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes))
     };
     read.map_err(|error| CliError::io(&format!("read '{}'", path.display()), error))?;
-    if bytes.len() as u64 > LARGEST_TEXT {
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
         // Before anything else: what was cut may end in half a character.
         let message =
-            Message::new(format!("'{}' has more than {LARGEST_TEXT} bytes, which is the most", path.display()));
-        return Err(CliError::new(Exit::Usage, message.hint("tell the agent to read the file")));
+            CliMessage::new(format!("'{}' has more than {MAX_TEXT_BYTES} bytes, which is the most", path.display()));
+        return Err(CliError::new(CliExit::Usage, message.hint("tell the agent to read the file")));
     }
     String::from_utf8(bytes).map_err(|_| {
-        let message = Message::new(format!("'{}' is not UTF-8 text", path.display()));
-        CliError::new(Exit::Usage, message.hint("agents take text; convert it first, as with iconv"))
+        let message = CliMessage::new(format!("'{}' is not UTF-8 text", path.display()));
+        CliError::new(CliExit::Usage, message.hint("agents take text; convert it first, as with iconv"))
     })
 }
 
-fn told(done: &ActionOutcome<SendReport>) -> String {
+fn outcome_line(done: &ActionOutcome<SendReport>) -> String {
     let SendReport { verified, by, attempts, bytes, .. } = &done.report;
     let how = match (verified, by) {
-        (Verified::Confirmed, VerifiedBy::Event) => "submitted, the agent says so",
-        (Verified::Confirmed, VerifiedBy::Box) if *attempts == 0 => "stands in the input box",
-        (Verified::Confirmed, VerifiedBy::Box) => "submitted, the input box is empty again",
-        (Verified::Confirmed, _) => "submitted, the screen changed",
-        (Verified::Inconclusive, _) => "typed; nothing tells whether it was taken",
-        (Verified::Failed, _) => "not taken",
+        (Verification::Confirmed, VerifiedBy::Event) => "submitted, the agent says so",
+        (Verification::Confirmed, VerifiedBy::Box) if *attempts == 0 => "stands in the input box",
+        (Verification::Confirmed, VerifiedBy::Box) => "submitted, the input box is empty again",
+        (Verification::Confirmed, _) => "submitted, the screen changed",
+        (Verification::Inconclusive, _) => "typed; nothing tells whether it was taken",
+        (Verification::Failed, _) => "not taken",
     };
     let again = if done.repeated { "; that was done before" } else { "" };
-    format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.place(), done.latency_ms)
+    format!("{bytes} bytes to {} on {}: {how} ({} ms{again})", done.pane_id, done.server_label(), done.latency_ms)
 }

@@ -1,13 +1,13 @@
 //! `agtmux status`: one line for a status bar. It must be quick and must never start anything.
 
-use agtmux_api::wire::{ListQuery, Summary, TargetError};
+use agtmux_api::wire::{ListQuery, ListSummary, TargetError};
 use clap::Args;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::terminal::Terminal;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
 #[derive(Debug, Args)]
@@ -19,28 +19,28 @@ pub(crate) struct StatusArgs {
 
 /// A list of panes without the panes.
 #[derive(Debug, Serialize, Deserialize)]
-struct Overview {
+struct StatusSummary {
     schema_version: u32,
     generated_at: Timestamp,
-    summary: Summary,
+    summary: ListSummary,
     partial: bool,
     target_errors: Vec<TargetError>,
 }
 
-pub(crate) async fn run(args: StatusArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
+pub(crate) async fn run(args: StatusArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
     let bytes = daemon.client.get_bytes("/v1/panes", &ListQuery::default()).await?;
-    let overview: Overview = parse(&bytes)?;
+    let overview: StatusSummary = parse(&bytes)?;
     if args.json {
         let json = serde_json::to_vec(&overview).map_err(|error| CliError::io("write JSON", error))?;
         output::line(&json)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    output::line(one_line(&overview, Terminal::of_stdout().colour).as_bytes())?;
-    Ok(Exit::Ok)
+    output::line(one_line(&overview, StdoutTerminal::detect().colour).as_bytes())?;
+    Ok(CliExit::Ok)
 }
 
-fn one_line(overview: &Overview, colour: bool) -> String {
+fn one_line(overview: &StatusSummary, colour: bool) -> String {
     let counts = render::counts(&overview.summary.by_state, colour);
     let counts = if counts.is_empty() { "no agents".to_owned() } else { counts };
     // Numbers that leave something out must not look like the whole truth.
@@ -56,7 +56,7 @@ mod tests {
         let json = br#"{"schema_version":1,"generated_at":"2026-11-15T09:00:00Z","filters":{"x":1},
             "summary":{"by_state":{"running":1,"idle":0},"by_agent":{},"by_target":{}},
             "partial":true,"target_errors":[],"items":[{"anything":[]}]}"#;
-        let overview: Overview = parse(json).expect("readable");
+        let overview: StatusSummary = parse(json).expect("readable");
         assert_eq!(one_line(&overview, false), "1 running · incomplete");
     }
 }

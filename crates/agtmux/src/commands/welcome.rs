@@ -9,24 +9,24 @@ use agtmux_api::paths::Paths;
 use clap::Parser;
 
 use super::{demo, list, watch};
-use crate::cli::{Cli, Command};
-use crate::error::{CliError, Exit};
-use crate::terminal::Terminal;
+use crate::cli::{Cli, CliCommand};
+use crate::error::{CliError, CliExit};
+use crate::terminal::StdoutTerminal;
 
-pub(crate) async fn run() -> Result<Exit, CliError> {
+pub(crate) async fn run() -> Result<CliExit, CliError> {
     let config = Config::load(&Paths::from_env()?.config)?;
-    let on_terminal = Terminal::of_stdout().is_tty;
-    if a_server_runs(&config) {
+    let on_terminal = StdoutTerminal::detect().is_tty;
+    if tmux_server_runs(&config) {
         return if on_terminal { watch::run(watch_args()?).await } else { list::run(list::ListArgs::default()).await };
     }
     if on_terminal && std::io::stdin().is_terminal() && !wants_demo()? {
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     demo::run().await
 }
 
 /// Looked up without the daemon: it should not stay behind for somebody who has no tmux running.
-fn a_server_runs(config: &Config) -> bool {
+fn tmux_server_runs(config: &Config) -> bool {
     let listed = std::fs::read_dir(tmux_dir()).into_iter().flatten().flatten().map(|entry| entry.path());
     let inherited = std::env::var("TMUX").ok().and_then(|tmux| tmux.split(',').next().map(PathBuf::from));
     listed.chain(inherited).chain(config.tmux.sockets.iter().cloned()).any(|socket| UnixStream::connect(socket).is_ok())
@@ -50,7 +50,7 @@ fn wants_demo() -> Result<bool, CliError> {
 /// As if `agtmux watch` had been typed, so that its defaults stay in one place.
 fn watch_args() -> Result<watch::WatchArgs, CliError> {
     match Cli::try_parse_from(["agtmux", "watch"]).map(|cli| cli.command) {
-        Ok(Some(Command::Watch(args))) => Ok(args),
+        Ok(Some(CliCommand::Watch(args))) => Ok(args),
         _ => Err(CliError::io("watch", "its defaults do not parse")),
     }
 }

@@ -2,52 +2,53 @@
 
 use std::path::Path;
 
-use agtmux_api::wire::{AdapterHealth, AdapterItem, Adapters};
+use agtmux_api::wire::{AdapterHealth, AdapterItem, AdapterList};
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::colour::Colour;
-use super::table::{Column, Table};
-use crate::message::Message;
+use super::table::{TableColumn, TextTable};
+use crate::message::CliMessage;
 
-pub(crate) fn adapters(adapters: &Adapters) -> Table {
-    let mut table = Table::new(vec![
-        Column::needed("ADAPTER", 8),
-        Column::needed("HEALTH", 8),
-        Column::needed("AGENTS", 6),
-        Column::optional("VERSION", 7),
-        Column::optional("EVIDENCE", 12),
-        Column::optional("CAN TELL", 12),
-        Column::optional("ORIGIN", 8),
+pub(crate) fn adapters(adapters: &AdapterList) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::required("ADAPTER", 8),
+        TableColumn::required("HEALTH", 8),
+        TableColumn::required("AGENTS", 6),
+        TableColumn::optional("VERSION", 7),
+        TableColumn::optional("EVIDENCE", 12),
+        TableColumn::optional("CAN TELL", 12),
+        TableColumn::optional("ORIGIN", 8),
     ]);
     for item in &adapters.items {
         table.row(vec![
-            Cell::new(&item.name),
+            TableCell::new(&item.name),
             health(item),
-            Cell::number(item.agents),
-            Cell::new(&format!("{}.{}", item.contract, item.version)),
-            Cell::new(&evidence(item)),
-            Cell::new(&can_tell(item)),
-            Cell::new(&origin(item)),
+            TableCell::number(item.agents),
+            TableCell::new(&format!("{}.{}", item.contract, item.version)),
+            TableCell::new(&evidence(item)),
+            TableCell::new(&detectable_states(item)),
+            TableCell::new(&origin(item)),
         ]);
     }
     for broken in &adapters.broken {
         let stem = Path::new(&broken.file).file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
-        let mut row = vec![Cell::new(&stem), Cell::new("broken").coloured(Colour::Bold), Cell::number(0)];
-        row.extend(["", "", "", &broken.file].map(Cell::new));
+        let mut row =
+            vec![TableCell::new(&stem), TableCell::new("broken").coloured(Colour::Bold), TableCell::number(0)];
+        row.extend(["", "", "", &broken.file].map(TableCell::new));
         table.row(row);
     }
     table
 }
 
 /// What is wrong with the user's own.
-pub(crate) fn faults(adapters: &Adapters) -> Vec<Message> {
-    let checks = |message: Message, file: &str| message.hint(format!("agtmux adapters check {file}"));
+pub(crate) fn adapter_faults(adapters: &AdapterList) -> Vec<CliMessage> {
+    let checks = |message: CliMessage, file: &str| message.hint(format!("agtmux adapters check {file}"));
     let kept = adapters.items.iter().filter_map(|item| {
-        let message = Message::new(item.error.as_ref()?).because("what was right before is still in force");
+        let message = CliMessage::new(item.error.as_ref()?).because("what was right before is still in force");
         Some(checks(message, item.file.as_deref().unwrap_or_default()))
     });
-    let broken = adapters.broken.iter().map(|broken| checks(Message::new(&broken.error), &broken.file));
-    let warnings = adapters.items.iter().flat_map(|item| &item.warnings).map(Message::new);
+    let broken = adapters.broken.iter().map(|broken| checks(CliMessage::new(&broken.error), &broken.file));
+    let warnings = adapters.items.iter().flat_map(|item| &item.warnings).map(CliMessage::new);
     kept.chain(broken).chain(warnings).collect()
 }
 
@@ -59,13 +60,13 @@ fn origin(item: &AdapterItem) -> String {
     }
 }
 
-fn health(item: &AdapterItem) -> Cell {
+fn health(item: &AdapterItem) -> TableCell {
     match item.health {
-        _ if item.error.is_some() => Cell::new("faulty file").coloured(Colour::Bold),
-        AdapterHealth::Ok => Cell::new("ok"),
-        AdapterHealth::Unused => Cell::new("unused"),
-        AdapterHealth::Disabled => Cell::new("disabled"),
-        AdapterHealth::Degraded => Cell::new(&format!("{} unknown", item.unknown)).coloured(Colour::Bold),
+        _ if item.error.is_some() => TableCell::new("faulty file").coloured(Colour::Bold),
+        AdapterHealth::Ok => TableCell::new("ok"),
+        AdapterHealth::Unused => TableCell::new("unused"),
+        AdapterHealth::Disabled => TableCell::new("disabled"),
+        AdapterHealth::Degraded => TableCell::new(&format!("{} unknown", item.unknown)).coloured(Colour::Bold),
     }
 }
 
@@ -75,7 +76,7 @@ fn evidence(item: &AdapterItem) -> String {
     sources.join(", ") + doubt
 }
 
-fn can_tell(item: &AdapterItem) -> String {
+fn detectable_states(item: &AdapterItem) -> String {
     let can = item.capabilities;
     let told = [
         (can.supports_waiting_approval, "approval"),

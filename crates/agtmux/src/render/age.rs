@@ -3,15 +3,19 @@ use jiff::Timestamp;
 /// How long ago, in one unit: `3s`, `5m`, `2h`, `4d`.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
     // Clocks of two hosts may differ: the future counts as now.
-    length(now.as_second().saturating_sub(since.as_second()).max(0))
+    in_one_unit(now.as_second().saturating_sub(since.as_second()).max(0))
 }
 
 /// The same for a number of milliseconds.
-pub(crate) fn short(milliseconds: i64) -> String {
-    if (0..1000).contains(&milliseconds) { format!("{milliseconds}ms") } else { length(milliseconds.max(0) / 1000) }
+pub(crate) fn short_duration(milliseconds: i64) -> String {
+    if (0..1000).contains(&milliseconds) {
+        format!("{milliseconds}ms")
+    } else {
+        in_one_unit(milliseconds.max(0) / 1000)
+    }
 }
 
-fn length(seconds: i64) -> String {
+fn in_one_unit(seconds: i64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m", seconds / 60),

@@ -1,27 +1,27 @@
 //! Actions, a row each.
 
-use agtmux_api::wire::{ActionRecord, ActionStatus, Caller};
+use agtmux_api::wire::{ActionRecord, ActionStatus, AuditCaller};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::colour::Colour;
-use super::table::{Column, Table};
+use super::table::{TableColumn, TextTable};
 
-pub(crate) fn audit(items: &[ActionRecord], zone: &TimeZone) -> Table {
-    let mut table = Table::new(vec![
-        Column::needed("WHEN", 8),
-        Column::optional("WHO", 8),
-        Column::needed("WHAT", 8),
-        Column::needed("ON", 6),
-        Column::needed("OUTCOME", 10),
+pub(crate) fn audit(items: &[ActionRecord], zone: &TimeZone) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::required("WHEN", 8),
+        TableColumn::optional("WHO", 8),
+        TableColumn::required("WHAT", 8),
+        TableColumn::required("ON", 6),
+        TableColumn::required("OUTCOME", 10),
     ]);
     for item in items {
         table.row(vec![
-            Cell::new(&when(item.at, zone)),
-            Cell::new(&who(&item.caller)),
-            Cell::new(&what(item)),
-            Cell::new(&on(item)),
+            TableCell::new(&when(item.at, zone)),
+            TableCell::new(&who(&item.caller)),
+            TableCell::new(&what(item)),
+            TableCell::new(&on(item)),
             outcome(item),
         ]);
     }
@@ -33,7 +33,7 @@ fn when(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// What it calls itself, and what it was.
-fn who(caller: &Caller) -> String {
+fn who(caller: &AuditCaller) -> String {
     let process = match (&caller.program, caller.pid) {
         (Some(program), Some(pid)) => format!("{program} {pid}"),
         (None, Some(pid)) => format!("process {pid}"),
@@ -61,20 +61,20 @@ fn on(item: &ActionRecord) -> String {
     }
 }
 
-fn outcome(item: &ActionRecord) -> Cell {
+fn outcome(item: &ActionRecord) -> TableCell {
     let code = item.code.and_then(|code| serde_json::to_value(code).ok()?.as_str().map(str::to_owned));
     let message = item.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     match (item.status, code) {
         (ActionStatus::Done, _) => {
             let verified = item.result.as_ref().and_then(|result| result.get("verified")?.as_str());
             let verified = verified.map(|word| format!(", {word}")).unwrap_or_default();
-            Cell::new(&format!("done{verified}")).coloured(Colour::Green)
+            TableCell::new(&format!("done{verified}")).coloured(Colour::Green)
         }
-        (ActionStatus::Begun, _) => Cell::new("begun, and cut short").coloured(Colour::Yellow),
+        (ActionStatus::Begun, _) => TableCell::new("begun, and cut short").coloured(Colour::Yellow),
         (status, code) => {
             let code = code.map(|code| format!(" {code}")).unwrap_or_default();
             let colour = if status == ActionStatus::Failed { Colour::Red } else { Colour::Yellow };
-            Cell::new(&format!("{}{code}{message}", status.as_str())).coloured(colour)
+            TableCell::new(&format!("{}{code}{message}", status.as_str())).coloured(colour)
         }
     }
 }
@@ -82,7 +82,7 @@ fn outcome(item: &ActionRecord) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::{drawn, wide};
+    use crate::render::test_items::{drawn, wide};
     use agtmux_api::error::ErrorCode;
     use agtmux_api::wire::ActionKind;
     use serde_json::json;
@@ -94,7 +94,7 @@ mod tests {
             kind: ActionKind::Send,
             at: Timestamp::UNIX_EPOCH,
             finished_at: None,
-            caller: Caller {
+            caller: AuditCaller {
                 uid: Some(0),
                 pid: Some(7),
                 program: Some("agtmux".into()),

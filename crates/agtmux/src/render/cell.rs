@@ -6,21 +6,21 @@ use unicode_width::UnicodeWidthStr;
 use super::colour::Colour;
 
 /// No field is wider, also where lines may be as long as they like: a title can be a megabyte.
-const WIDEST: usize = 120;
+const MAX_WIDTH: usize = 120;
 /// Marks that take no room of their own could be stacked without end.
-const CHARACTERS_PER_COLUMN: usize = 4;
+const MAX_CHARS_PER_COLUMN: usize = 4;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     /// Follows the text and is never cut.
     tail: String,
     colour: Option<Colour>,
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn new(foreign: &str) -> Self {
-        Self { text: cut(foreign, WIDEST), ..Self::default() }
+        Self { text: cut(foreign, MAX_WIDTH), ..Self::default() }
     }
 
     pub(crate) fn number(number: u32) -> Self {
@@ -32,7 +32,7 @@ impl Cell {
         Self::new("-").coloured(Colour::Dim)
     }
 
-    pub(crate) fn of(foreign: Option<&str>) -> Self {
+    pub(crate) fn from_option(foreign: Option<&str>) -> Self {
         foreign.filter(|text| !text.is_empty()).map_or_else(Self::none, Self::new)
     }
 
@@ -66,7 +66,7 @@ impl Cell {
 }
 
 fn cut(foreign: &str, columns: usize) -> String {
-    let most = WIDEST * CHARACTERS_PER_COLUMN;
+    let most = MAX_WIDTH * MAX_CHARS_PER_COLUMN;
     let shortened = match foreign.char_indices().nth(most) {
         Some((end, _)) => sanitize::for_column(&foreign[..end], columns.saturating_sub(1)) + ellipsis(columns),
         None => sanitize::for_column(foreign, columns),
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn drawn(foreign: &str, width: usize) -> String {
-        Cell::new(foreign).draw(width, false)
+        TableCell::new(foreign).draw(width, false)
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_tail_survives() {
-        let cell = Cell::new("a-long-session").with_tail(":@3 %12".into());
+        let cell = TableCell::new("a-long-session").with_tail(":@3 %12".into());
         assert_eq!(cell.draw(14, false), "a-long…:@3 %12");
         assert_eq!(cell.draw(21, false), "a-long-session:@3 %12");
         assert_eq!(cell.draw(5, false), ":@3 …");
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn padding_is_not_coloured() {
-        let cell = Cell::new("running").coloured(Colour::Green);
+        let cell = TableCell::new("running").coloured(Colour::Green);
         assert_eq!(cell.draw(9, true), "\x1b[32mrunning\x1b[0m  ");
     }
 }

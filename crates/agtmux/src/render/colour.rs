@@ -11,7 +11,7 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    pub(crate) fn of(state: State) -> Self {
+    pub(crate) fn for_state(state: State) -> Self {
         match state {
             State::Error => Self::Red,
             State::WaitingApproval | State::WaitingInput => Self::Yellow,

@@ -4,18 +4,18 @@
 pub(super) const GAP: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Want {
+pub(super) struct ColumnWidth {
     /// What the widest field needs.
     pub(super) natural: usize,
     /// Narrower than this it says nothing.
-    pub(super) least: usize,
+    pub(super) min: usize,
     /// May be left out where there is no room.
     pub(super) optional: bool,
 }
 
 /// The width of each column, 0 for one that is left out. The last ones give way first: optional columns shrink, then go
 /// one by one; only then do the others shrink.
-pub(super) fn fit(wants: &[Want], limit: Option<usize>) -> Vec<usize> {
+pub(super) fn fit_columns(wants: &[ColumnWidth], limit: Option<usize>) -> Vec<usize> {
     let mut widths: Vec<usize> = wants.iter().map(|want| want.natural).collect();
     let Some(limit) = limit else { return widths };
     let mut present: Vec<bool> = vec![true; wants.len()];
@@ -23,7 +23,7 @@ pub(super) fn fit(wants: &[Want], limit: Option<usize>) -> Vec<usize> {
         for (i, want) in wants.iter().enumerate() {
             widths[i] = if present[i] { want.natural } else { 0 };
         }
-        shrink(&mut widths, limit, |i| wants[i].optional.then_some(wants[i].least));
+        shrink(&mut widths, limit, |i| wants[i].optional.then_some(wants[i].min));
         if total(&widths) <= limit {
             return widths;
         }
@@ -32,7 +32,7 @@ pub(super) fn fit(wants: &[Want], limit: Option<usize>) -> Vec<usize> {
             None => break,
         }
     }
-    shrink(&mut widths, limit, |i| Some(wants[i].least));
+    shrink(&mut widths, limit, |i| Some(wants[i].min));
     shrink(&mut widths, limit, |_| Some(1));
     while total(&widths) > limit
         && let Some(last) = widths.iter().rposition(|width| *width > 0)
@@ -61,33 +61,33 @@ fn total(widths: &[usize]) -> usize {
 mod tests {
     use super::*;
 
-    const WANTS: [Want; 4] = [
-        Want { natural: 16, least: 8, optional: false },
-        Want { natural: 20, least: 10, optional: false },
-        Want { natural: 30, least: 10, optional: true },
-        Want { natural: 40, least: 10, optional: true },
+    const WANTS: [ColumnWidth; 4] = [
+        ColumnWidth { natural: 16, min: 8, optional: false },
+        ColumnWidth { natural: 20, min: 10, optional: false },
+        ColumnWidth { natural: 30, min: 10, optional: true },
+        ColumnWidth { natural: 40, min: 10, optional: true },
     ];
 
     #[test]
     fn without_a_limit_all_get_what_they_want() {
-        assert_eq!(fit(&WANTS, None), [16, 20, 30, 40]);
-        assert_eq!(fit(&WANTS, Some(112)), [16, 20, 30, 40]);
+        assert_eq!(fit_columns(&WANTS, None), [16, 20, 30, 40]);
+        assert_eq!(fit_columns(&WANTS, Some(112)), [16, 20, 30, 40]);
     }
 
     #[test]
     fn optional_columns_shrink_then_go_then_the_others_shrink() {
-        assert_eq!(fit(&WANTS, Some(90)), [16, 20, 30, 18]);
-        assert_eq!(fit(&WANTS, Some(70)), [16, 20, 18, 10]);
-        assert_eq!(fit(&WANTS, Some(55)), [16, 20, 15, 0]);
-        assert_eq!(fit(&WANTS, Some(40)), [16, 20, 0, 0]);
-        assert_eq!(fit(&WANTS, Some(30)), [16, 12, 0, 0]);
-        assert_eq!(fit(&WANTS, Some(20)), [8, 10, 0, 0]);
+        assert_eq!(fit_columns(&WANTS, Some(90)), [16, 20, 30, 18]);
+        assert_eq!(fit_columns(&WANTS, Some(70)), [16, 20, 18, 10]);
+        assert_eq!(fit_columns(&WANTS, Some(55)), [16, 20, 15, 0]);
+        assert_eq!(fit_columns(&WANTS, Some(40)), [16, 20, 0, 0]);
+        assert_eq!(fit_columns(&WANTS, Some(30)), [16, 12, 0, 0]);
+        assert_eq!(fit_columns(&WANTS, Some(20)), [8, 10, 0, 0]);
     }
 
     #[test]
     fn nothing_is_ever_too_wide() {
         for limit in 0..120 {
-            assert!(total(&fit(&WANTS, Some(limit))) <= limit);
+            assert!(total(&fit_columns(&WANTS, Some(limit))) <= limit);
         }
     }
 }

@@ -1,14 +1,14 @@
 use agtmux_api::wire::TargetError;
 
-use crate::message::Message;
+use crate::message::CliMessage;
 
 /// Something that could not be read, and what to do about it.
-pub(crate) fn target_error(error: &TargetError) -> Message {
+pub(crate) fn target_error(error: &TargetError) -> CliMessage {
     let place = match &error.server {
         Some(server) => format!("{}@{server}", error.target),
         None => error.target.clone(),
     };
-    let message = Message::new(format!("{place}: {}", error.message));
+    let message = CliMessage::new(format!("{place}: {}", error.message));
     let message = message.because("what is shown of it is what was last known");
     if error.hint.is_empty() { message } else { message.hint(&error.hint) }
 }

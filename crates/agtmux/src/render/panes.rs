@@ -3,52 +3,52 @@ use agtmux_core::state::State;
 use jiff::Timestamp;
 
 use super::age::age;
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::colour::Colour;
-use super::places::Places;
-use super::table::{Column, Table};
+use super::locations::LocationFormat;
+use super::table::{TableColumn, TextTable};
 
 /// Grouped by target, server and session, as the identity sorts.
-pub(crate) fn panes(items: &[PaneItem], now: Timestamp) -> Table {
+pub(crate) fn panes(items: &[PaneItem], now: Timestamp) -> TextTable {
     let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
     draw(items, now, home.as_deref())
 }
 
-fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> Table {
-    let places = Places::among(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
+fn draw(items: &[PaneItem], now: Timestamp, home: Option<&str>) -> TextTable {
+    let places = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
     // The program says nothing new where an agent has the pane.
     let with_command = items.iter().any(|item| item.agent_type.is_none());
-    let mut table = Table::new(columns(with_command));
+    let mut table = TextTable::new(columns(with_command));
     let mut items: Vec<&PaneItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![
             state(item),
-            Cell::of(agent(item).as_deref()),
-            place(item, places),
-            item.since.map_or_else(Cell::none, |since| Cell::new(&age(since, now))),
+            TableCell::from_option(agent(item).as_deref()),
+            location(item, places),
+            item.since.map_or_else(TableCell::none, |since| TableCell::new(&age(since, now))),
         ];
         if with_command {
-            cells.push(Cell::of(item.command.as_deref()));
+            cells.push(TableCell::from_option(item.command.as_deref()));
         }
-        cells.push(Cell::of(item.title.as_deref()));
-        cells.push(Cell::of(item.cwd.as_deref().map(|cwd| below_home(cwd, home)).as_deref()));
+        cells.push(TableCell::from_option(item.title.as_deref()));
+        cells.push(TableCell::from_option(item.cwd.as_deref().map(|cwd| below_home(cwd, home)).as_deref()));
         table.row(cells);
     }
     table
 }
 
-fn columns(with_command: bool) -> Vec<Column> {
+fn columns(with_command: bool) -> Vec<TableColumn> {
     let mut columns = vec![
-        Column::needed("STATE", 7),
-        Column::needed("AGENT", 5),
-        Column::needed("WHERE", 8),
-        Column::needed("SINCE", 3),
+        TableColumn::required("STATE", 7),
+        TableColumn::required("AGENT", 5),
+        TableColumn::required("WHERE", 8),
+        TableColumn::required("SINCE", 3),
     ];
     if with_command {
-        columns.push(Column::optional("COMMAND", 6));
+        columns.push(TableColumn::optional("COMMAND", 6));
     }
-    columns.extend([Column::optional("TITLE", 10), Column::optional("CWD", 8)]);
+    columns.extend([TableColumn::optional("TITLE", 10), TableColumn::optional("CWD", 8)]);
     columns
 }
 
@@ -58,18 +58,18 @@ fn agent(item: &PaneItem) -> Option<String> {
     Some(item.name.as_ref().map_or_else(|| kind.to_string(), |name| format!("{kind} {name}")))
 }
 
-fn state(item: &PaneItem) -> Cell {
+fn state(item: &PaneItem) -> TableCell {
     match (item.state, item.reason_code, item.dead) {
         (Some(state @ State::Unknown), Some(reason), _) => {
-            Cell::new(&format!("{state} ({reason})")).coloured(Colour::of(state))
+            TableCell::new(&format!("{state} ({reason})")).coloured(Colour::for_state(state))
         }
-        (Some(state), _, _) => Cell::new(state.as_str()).coloured(Colour::of(state)),
-        (None, _, Some(dead)) => Cell::new(&death(dead)).coloured(Colour::Dim),
-        (None, _, None) => Cell::none(),
+        (Some(state), _, _) => TableCell::new(state.as_str()).coloured(Colour::for_state(state)),
+        (None, _, Some(dead)) => TableCell::new(&dead_label(dead)).coloured(Colour::Dim),
+        (None, _, None) => TableCell::none(),
     }
 }
 
-fn death(dead: DeadPane) -> String {
+fn dead_label(dead: DeadPane) -> String {
     match (dead.signal, dead.exit_code) {
         (Some(signal), _) => format!("dead (signal {signal})"),
         (None, Some(code)) => format!("dead (exit {code})"),
@@ -77,9 +77,9 @@ fn death(dead: DeadPane) -> String {
     }
 }
 
-fn place(item: &PaneItem, places: Places) -> Cell {
+fn location(item: &PaneItem, places: LocationFormat) -> TableCell {
     let id = &item.identity;
-    Cell::new(&places.session(&id.target, &id.server, &id.session_name))
+    TableCell::new(&places.session(&id.target, &id.server, &id.session_name))
         .with_tail(format!(":{} {}", id.window_id, id.pane_id))
 }
 
@@ -94,7 +94,7 @@ fn below_home(cwd: &str, home: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::{at, drawn, pane, wide};
+    use crate::render::test_items::{at, drawn, pane, wide};
     use agtmux_core::state::ReasonCode;
     use unicode_width::UnicodeWidthStr;
 

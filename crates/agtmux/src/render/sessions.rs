@@ -1,47 +1,47 @@
 use agtmux_api::wire::SessionItem;
 
-use super::cell::Cell;
-use super::places::Places;
+use super::cell::TableCell;
+use super::locations::LocationFormat;
 use super::summary::{counts, total};
-use super::table::{Column, Table};
+use super::table::{TableColumn, TextTable};
 
-pub(crate) fn sessions(items: &[SessionItem], agent_summary: bool) -> Table {
-    let places = Places::among(items.iter().filter_map(server));
+pub(crate) fn sessions(items: &[SessionItem], agent_summary: bool) -> TextTable {
+    let places = LocationFormat::for_servers(items.iter().filter_map(server));
     // Sessions of one name on several targets, merged: the total alone would hide where they are.
     let by_target = items.iter().any(|item| item.by_target.len() > 1);
-    let mut table = Table::new(columns(agent_summary, by_target));
+    let mut table = TextTable::new(columns(agent_summary, by_target));
     let mut items: Vec<&SessionItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
         let mut cells = vec![
-            Cell::new(&place(item, places)),
-            Cell::number(item.windows),
-            Cell::number(item.panes),
-            Cell::number(total(&item.counts)),
+            TableCell::new(&location(item, places)),
+            TableCell::number(item.windows),
+            TableCell::number(item.panes),
+            TableCell::number(total(&item.counts)),
         ];
         if agent_summary {
-            cells.push(Cell::of(Some(&counts(&item.counts, false))));
+            cells.push(TableCell::from_option(Some(&counts(&item.counts, false))));
         }
         if by_target {
-            cells.push(Cell::of(Some(&targets(item))));
+            cells.push(TableCell::from_option(Some(&targets(item))));
         }
         table.row(cells);
     }
     table
 }
 
-fn columns(agent_summary: bool, by_target: bool) -> Vec<Column> {
+fn columns(agent_summary: bool, by_target: bool) -> Vec<TableColumn> {
     let mut columns = vec![
-        Column::needed("SESSION", 8),
-        Column::needed("WINDOWS", 3),
-        Column::needed("PANES", 3),
-        Column::needed("AGENTS", 3),
+        TableColumn::required("SESSION", 8),
+        TableColumn::required("WINDOWS", 3),
+        TableColumn::required("PANES", 3),
+        TableColumn::required("AGENTS", 3),
     ];
     if agent_summary {
-        columns.push(Column::needed("STATES", 8));
+        columns.push(TableColumn::required("STATES", 8));
     }
     if by_target {
-        columns.push(Column::needed("AGENTS BY TARGET", 8));
+        columns.push(TableColumn::required("AGENTS BY TARGET", 8));
     }
     columns
 }
@@ -50,7 +50,7 @@ fn server(item: &SessionItem) -> Option<(&str, &str)> {
     Some((item.identity.target.as_deref()?, item.identity.server.as_deref()?))
 }
 
-fn place(item: &SessionItem, places: Places) -> String {
+fn location(item: &SessionItem, places: LocationFormat) -> String {
     match server(item) {
         Some((target, server)) => places.session(target, server, &item.identity.session_name),
         None => item.identity.session_name.clone(),
@@ -66,7 +66,7 @@ fn targets(item: &SessionItem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::{drawn, session, tally};
+    use crate::render::test_items::{drawn, session, tally};
     use agtmux_api::wire::TargetCounts;
     use agtmux_core::state::State;
 

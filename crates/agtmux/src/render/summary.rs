@@ -1,4 +1,4 @@
-use agtmux_api::wire::{StateTally, Summary};
+use agtmux_api::wire::{ListSummary, StateTally};
 use agtmux_core::state::State;
 
 use super::colour::Colour;
@@ -21,13 +21,13 @@ pub(crate) fn counts(tally: &StateTally, colour: bool) -> String {
     let present = parts.into_iter().filter(|(n, ..)| *n > 0);
     let part = |(n, word, state): (u32, &str, State)| {
         let text = format!("{n} {word}");
-        if colour { Colour::of(state).paint(&text) } else { text }
+        if colour { Colour::for_state(state).paint(&text) } else { text }
     };
     present.map(part).collect::<Vec<_>>().join(" · ")
 }
 
 /// What all agents together amount to.
-pub(crate) fn summary_line(summary: &Summary, colour: bool) -> String {
+pub(crate) fn summary_line(summary: &ListSummary, colour: bool) -> String {
     match total(&summary.by_state) {
         0 => "no agents".to_owned(),
         1 => format!("1 agent: {}", counts(&summary.by_state, colour)),
@@ -38,7 +38,7 @@ pub(crate) fn summary_line(summary: &Summary, colour: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::tally;
+    use crate::render::test_items::tally;
 
     #[test]
     fn the_most_pressing_comes_first() {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn one_agent_is_not_agents() {
-        let summary = |n| Summary { by_state: tally(&[(State::Idle, n)]), ..Summary::default() };
+        let summary = |n| ListSummary { by_state: tally(&[(State::Idle, n)]), ..ListSummary::default() };
         assert_eq!(summary_line(&summary(0), false), "no agents");
         assert_eq!(summary_line(&summary(1), false), "1 agent: 1 idle");
         assert_eq!(summary_line(&summary(2), false), "2 agents: 2 idle");

@@ -1,38 +1,38 @@
 //! Targets, a row each.
 
-use agtmux_api::wire::{TargetItem, Targets};
+use agtmux_api::wire::{TargetItem, TargetList};
 use agtmux_core::target::TargetHealth;
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::colour::Colour;
-use super::table::{Column, Table};
+use super::table::{TableColumn, TextTable};
 
-pub(crate) fn targets(targets: &Targets) -> Table {
-    let mut table = Table::new(vec![
-        Column::needed("TARGET", 6),
-        Column::needed("HEALTH", 8),
-        Column::needed("EVIDENCE", 8),
-        Column::needed("AGENTS", 6),
-        Column::optional("PANES", 5),
-        Column::optional("AGTMUX", 6),
-        Column::optional("SSH", 6),
+pub(crate) fn targets(targets: &TargetList) -> TextTable {
+    let mut table = TextTable::new(vec![
+        TableColumn::required("TARGET", 6),
+        TableColumn::required("HEALTH", 8),
+        TableColumn::required("EVIDENCE", 8),
+        TableColumn::required("AGENTS", 6),
+        TableColumn::optional("PANES", 5),
+        TableColumn::optional("AGTMUX", 6),
+        TableColumn::optional("SSH", 6),
     ]);
     for item in &targets.items {
         table.row(vec![
-            Cell::new(&item.name),
+            TableCell::new(&item.name),
             health(item),
-            Cell::new(item.evidence.as_str()),
-            Cell::number(item.agents),
-            Cell::number(item.panes),
-            Cell::new(item.agtmux_version.as_deref().unwrap_or_default()),
-            Cell::new(item.ssh_target.as_deref().unwrap_or_default()),
+            TableCell::new(item.evidence.as_str()),
+            TableCell::number(item.agents),
+            TableCell::number(item.panes),
+            TableCell::new(item.agtmux_version.as_deref().unwrap_or_default()),
+            TableCell::new(item.ssh_target.as_deref().unwrap_or_default()),
         ]);
     }
     table
 }
 
-fn health(item: &TargetItem) -> Cell {
-    let cell = Cell::new(item.health.as_str());
+fn health(item: &TargetItem) -> TableCell {
+    let cell = TableCell::new(item.health.as_str());
     match item.health {
         TargetHealth::Ok => cell,
         TargetHealth::Degraded => cell.coloured(Colour::Yellow),

@@ -1,43 +1,53 @@
 use agtmux_api::wire::WindowItem;
 
-use super::cell::Cell;
+use super::cell::TableCell;
 use super::colour::Colour;
-use super::places::Places;
+use super::locations::LocationFormat;
 use super::summary::total;
-use super::table::{Column, Table};
+use super::table::{TableColumn, TextTable};
 
-pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> Table {
-    let places = Places::among(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
-    let mut columns = vec![Column::needed("WINDOW", 8), Column::needed("NAME", 6), Column::needed("AGENTS", 3)];
+pub(crate) fn windows(items: &[WindowItem], with_agent_status: bool) -> TextTable {
+    let places = LocationFormat::for_servers(items.iter().map(|item| (&*item.identity.target, &*item.identity.server)));
+    let mut columns =
+        vec![TableColumn::required("WINDOW", 8), TableColumn::required("NAME", 6), TableColumn::required("AGENTS", 3)];
     if with_agent_status {
-        columns.extend([Column::needed("STATE", 7), Column::needed("WAITING", 3), Column::needed("RUNNING", 3)]);
+        columns.extend([
+            TableColumn::required("STATE", 7),
+            TableColumn::required("WAITING", 3),
+            TableColumn::required("RUNNING", 3),
+        ]);
     }
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     let mut items: Vec<&WindowItem> = items.iter().collect();
     items.sort_by(|a, b| a.identity.cmp(&b.identity));
     for item in items {
-        let mut cells = vec![place(item, places), Cell::of(Some(&item.window_name)), Cell::number(total(&item.counts))];
+        let mut cells = vec![
+            location(item, places),
+            TableCell::from_option(Some(&item.window_name)),
+            TableCell::number(total(&item.counts)),
+        ];
         if with_agent_status {
-            cells.extend([top_state(item), Cell::number(item.waiting), Cell::number(item.running)]);
+            cells.extend([top_state(item), TableCell::number(item.waiting), TableCell::number(item.running)]);
         }
         table.row(cells);
     }
     table
 }
 
-fn place(item: &WindowItem, places: Places) -> Cell {
+fn location(item: &WindowItem, places: LocationFormat) -> TableCell {
     let id = &item.identity;
-    Cell::new(&places.session(&id.target, &id.server, &id.session_name)).with_tail(format!(":{}", id.window_id))
+    TableCell::new(&places.session(&id.target, &id.server, &id.session_name)).with_tail(format!(":{}", id.window_id))
 }
 
-fn top_state(item: &WindowItem) -> Cell {
-    item.top_state.map_or_else(Cell::none, |state| Cell::new(state.as_str()).coloured(Colour::of(state)))
+fn top_state(item: &WindowItem) -> TableCell {
+    item.top_state
+        .map_or_else(TableCell::none, |state| TableCell::new(state.as_str()).coloured(Colour::for_state(state)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::{drawn, tally, window};
+    use crate::render::test_items::{drawn, tally, window};
     use agtmux_core::state::State;
 
     #[test]

@@ -3,20 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 
-use super::agents::Agent;
-use super::room::write_program;
+use super::agents::ConformanceAgent;
+use super::sandbox::write_program;
 
 /// As a user would put them there.
-pub(crate) fn install(world: &World, agent: &dyn Agent) {
+pub(crate) fn install_agtmux_hooks(world: &TestWorld, agent: &dyn ConformanceAgent) {
     let output = world.agtmux().args(["setup", "--agent", agent.name(), "--yes"]).output();
     let output = output.expect("agtmux can be started");
     assert!(output.status.success(), "agtmux setup: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// A program that puts each payload into a file of its own, named after when it came.
-pub(crate) fn write_keeper(world: &World, dir: &Path) -> PathBuf {
+pub(crate) fn write_payload_saver(world: &TestWorld, dir: &Path) -> PathBuf {
     fs::create_dir(dir).expect("the world is writable");
     let program = world.dir().join("keep-hook");
     let text = format!("#!/bin/sh\nexec cat > \"{}/$(date +%s%N)-$1-$$.json\"\n", dir.display());

@@ -8,87 +8,87 @@ mod agents;
 mod agtmux;
 #[path = "../support/trial_bridge.rs"]
 mod bridge;
-mod drive;
+mod driver;
 mod hooks;
 #[path = "../support/trial_http.rs"]
 mod http;
 mod install;
-mod judge;
-mod mark;
 mod options;
-mod outcome;
-mod patience;
+mod outcomes;
+mod polling;
 mod record;
 mod report;
 mod respond;
 mod resume;
-mod room;
 mod run;
+mod sandbox;
 mod scenario;
+mod screen_pattern;
 mod send;
+mod states;
+mod step_verdict;
 mod watch;
-mod words;
 
-use options::Options;
-use outcome::Verdict;
-use patience::until;
-use words::Mode;
+use options::ConformanceOptions;
+use outcomes::ConformanceVerdict;
+use polling::poll_until;
+use states::EvidenceMode;
 
 mod conformance_core {
     use super::*;
 
     #[track_caller]
-    fn check(agent: &str, mode: Mode) {
-        let outcomes = match run::core(agent, mode) {
+    fn check(agent: &str, mode: EvidenceMode) {
+        let outcomes = match run::run_core(agent, mode) {
             Ok(outcomes) => outcomes,
             Err(why) => {
-                let count = scenario::all().iter().filter(|scenario| scenario.core).count();
-                return run::say(&format!("skipped {count} scenes of {agent} {}: {why}", mode.word()));
+                let count = scenario::all().iter().filter(|scenario| scenario.in_core).count();
+                return run::print_line(&format!("skipped {count} scenes of {agent} {}: {why}", mode.as_str()));
             }
         };
-        let bad: Vec<_> = outcomes.iter().filter(|outcome| outcome.verdict() != Verdict::Ok).collect();
-        let lines: Vec<String> = bad.iter().map(|o| format!("{}: {}", o.scenario, o.complaints().join("; "))).collect();
-        assert!(lines.is_empty(), "{agent} {}:\n{}", mode.word(), lines.join("\n"));
+        let bad: Vec<_> = outcomes.iter().filter(|outcome| outcome.verdict() != ConformanceVerdict::Ok).collect();
+        let lines: Vec<String> = bad.iter().map(|o| format!("{}: {}", o.scenario, o.problems().join("; "))).collect();
+        assert!(lines.is_empty(), "{agent} {}:\n{}", mode.as_str(), lines.join("\n"));
     }
 
     #[test]
     fn claude_with_hooks() {
-        check("claude", Mode::Hooks);
+        check("claude", EvidenceMode::Hooks);
     }
 
     #[test]
     fn claude_bare() {
-        check("claude", Mode::Bare);
+        check("claude", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn codex_with_hooks() {
-        check("codex", Mode::Hooks);
+        check("codex", EvidenceMode::Hooks);
     }
 
     #[test]
     fn codex_bare() {
-        check("codex", Mode::Bare);
+        check("codex", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn gemini_with_hooks() {
-        check("gemini", Mode::Hooks);
+        check("gemini", EvidenceMode::Hooks);
     }
 
     #[test]
     fn gemini_bare() {
-        check("gemini", Mode::Bare);
+        check("gemini", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn pi_with_hooks() {
-        check("pi", Mode::Hooks);
+        check("pi", EvidenceMode::Hooks);
     }
 
     #[test]
     fn pi_bare() {
-        check("pi", Mode::Bare);
+        check("pi", EvidenceMode::NoHooks);
     }
 }
 
@@ -97,15 +97,15 @@ mod conformance_resume {
 
     #[track_caller]
     fn check(agent: &str) {
-        match resume::play(agent) {
+        match resume::check_resume(agent) {
             Ok(Ok(())) => {}
             Ok(Err(why)) => panic!("{agent}: {why}"),
-            Err(why) => run::say(&format!("skipped the resuming of {agent}: {why}")),
+            Err(why) => run::print_line(&format!("skipped the resuming of {agent}: {why}")),
         }
     }
 
     /// The others take their time.
-    fn check_thoroughly(agent: &str) {
+    fn check_in_soak_run(agent: &str) {
         if std::env::var_os("AGTMUX_SOAK").is_some() {
             check(agent);
         }
@@ -123,27 +123,27 @@ mod conformance_resume {
 
     #[test]
     fn gemini_goes_on() {
-        check_thoroughly("gemini");
+        check_in_soak_run("gemini");
     }
 
     #[test]
     fn copilot_goes_on() {
-        check_thoroughly("copilot");
+        check_in_soak_run("copilot");
     }
 
     #[test]
     fn opencode_goes_on() {
-        check_thoroughly("opencode");
+        check_in_soak_run("opencode");
     }
 
     #[test]
     fn pi_goes_on() {
-        check_thoroughly("pi");
+        check_in_soak_run("pi");
     }
 
     #[test]
     fn qwen_goes_on() {
-        check_thoroughly("qwen");
+        check_in_soak_run("qwen");
     }
 }
 
@@ -153,7 +153,7 @@ mod conformance_respond {
     #[track_caller]
     fn check(agent: &str) {
         if let Err(why) = respond::check(agent) {
-            run::say(&format!("skipped the answers to {agent}: {why}"));
+            run::print_line(&format!("skipped the answers to {agent}: {why}"));
         }
     }
 
@@ -181,7 +181,7 @@ mod conformance_respond {
     #[test]
     fn claude_over_the_bridge() {
         if let Err(why) = respond::check_bridge() {
-            run::say(&format!("skipped the answers to claude over the bridge: {why}"));
+            run::print_line(&format!("skipped the answers to claude over the bridge: {why}"));
         }
     }
 
@@ -189,7 +189,7 @@ mod conformance_respond {
     #[test]
     fn others() {
         if std::env::var_os("AGTMUX_SOAK").is_some() {
-            respond::OTHERS.into_iter().for_each(check);
+            respond::SOAK_ONLY_AGENTS.into_iter().for_each(check);
         }
     }
 }
@@ -198,14 +198,14 @@ mod conformance_respond {
 #[test]
 #[ignore = "takes half an hour; `make conformance` runs it"]
 fn everything() {
-    let options = Options::from_environment();
-    let (tried, outcomes) = run::everything(&options);
+    let options = ConformanceOptions::from_environment();
+    let (tried, outcomes) = run::run_all(&options);
     assert!(!outcomes.is_empty(), "there is no such agent, scene or mode: {options:?}");
-    let text = report::text(&tried, &outcomes);
+    let text = report::markdown(&tried, &outcomes);
     println!("{text}");
     if let Some(document) = &options.document {
         report::write(document, &text);
     }
-    let bad = outcomes.iter().filter(|outcome| outcome.verdict() > Verdict::Unknown).count();
+    let bad = outcomes.iter().filter(|outcome| outcome.verdict() > ConformanceVerdict::Unknown).count();
     assert_eq!(bad, 0, "scenes that are wrong, drifted or could not be tried");
 }

@@ -3,20 +3,20 @@
 use std::env;
 use std::path::PathBuf;
 
-use super::words::Mode;
+use super::states::EvidenceMode;
 
 /// Columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u16, pub(crate) u16);
+pub(crate) struct PaneSize(pub(crate) u16, pub(crate) u16);
 
 /// An agent by name, in the pinned version or, as `claude@2.1.110`, in another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct AgentSelection {
     pub(crate) name: String,
     pub(crate) version: Option<String>,
 }
 
-impl Wanted {
+impl AgentSelection {
     fn parse(word: &str) -> Self {
         match word.split_once('@') {
             Some((name, version)) => Self { name: name.to_owned(), version: Some(version.to_owned()) },
@@ -27,66 +27,66 @@ impl Wanted {
 
 /// Which version of each agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Version<'a> {
+pub(crate) enum AgentVersionChoice<'a> {
     Pinned,
     Newest,
-    This(&'a str),
+    Exact(&'a str),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct ConformanceOptions {
     /// Empty for all.
-    pub(crate) agents: Vec<Wanted>,
+    pub(crate) agents: Vec<AgentSelection>,
     pub(crate) scenarios: Vec<String>,
-    pub(crate) modes: Vec<Mode>,
-    pub(crate) size: Size,
+    pub(crate) modes: Vec<EvidenceMode>,
+    pub(crate) size: PaneSize,
     pub(crate) record: Option<PathBuf>,
     /// How many are played side by side.
     pub(crate) jobs: usize,
     /// The newest versions instead of the pinned ones.
-    pub(crate) latest: bool,
+    pub(crate) newest: bool,
     /// Where the table is written.
     pub(crate) document: Option<PathBuf>,
 }
 
-impl Options {
+impl ConformanceOptions {
     pub(crate) fn from_environment() -> Self {
         let words = |name: &str| -> Vec<String> {
-            let value = variable(name).unwrap_or_default();
+            let value = environment_variable(name).unwrap_or_default();
             value.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
         };
         let modes = words("MODES");
-        let is_wanted = |mode: &Mode| modes.is_empty() || modes.iter().any(|word| word == mode.word());
+        let is_wanted = |mode: &EvidenceMode| modes.is_empty() || modes.iter().any(|word| word == mode.as_str());
         Self {
-            agents: words("AGENTS").iter().map(|word| Wanted::parse(word)).collect(),
+            agents: words("AGENTS").iter().map(|word| AgentSelection::parse(word)).collect(),
             scenarios: words("SCENARIOS"),
-            modes: Mode::ALL.into_iter().filter(is_wanted).collect(),
-            size: variable("SIZE").as_deref().and_then(parse_size).unwrap_or(Size(120, 40)),
-            record: variable("RECORD").map(PathBuf::from),
-            jobs: variable("JOBS").and_then(|jobs| jobs.parse().ok()).unwrap_or(1),
-            latest: variable("LATEST").is_some(),
-            document: variable("DOCUMENT").map(PathBuf::from),
+            modes: EvidenceMode::ALL.into_iter().filter(is_wanted).collect(),
+            size: environment_variable("SIZE").as_deref().and_then(parse_size).unwrap_or(PaneSize(120, 40)),
+            record: environment_variable("RECORD").map(PathBuf::from),
+            jobs: environment_variable("JOBS").and_then(|jobs| jobs.parse().ok()).unwrap_or(1),
+            newest: environment_variable("LATEST").is_some(),
+            document: environment_variable("DOCUMENT").map(PathBuf::from),
         }
     }
 }
 
-impl Options {
+impl ConformanceOptions {
     /// The version to try, where the agent is among those that are wanted.
-    pub(crate) fn wants(&self, agent: &str) -> Option<Version<'_>> {
-        let usual = if self.latest { Version::Newest } else { Version::Pinned };
+    pub(crate) fn version_for(&self, agent: &str) -> Option<AgentVersionChoice<'_>> {
+        let usual = if self.newest { AgentVersionChoice::Newest } else { AgentVersionChoice::Pinned };
         if self.agents.is_empty() {
             return Some(usual);
         }
         let wanted = self.agents.iter().find(|wanted| wanted.name == agent)?;
-        Some(wanted.version.as_deref().map_or(usual, Version::This))
+        Some(wanted.version.as_deref().map_or(usual, AgentVersionChoice::Exact))
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+fn environment_variable(name: &str) -> Option<String> {
     env::var(format!("AGTMUX_CONFORMANCE_{name}")).ok().filter(|value| !value.is_empty())
 }
 
-fn parse_size(text: &str) -> Option<Size> {
+fn parse_size(text: &str) -> Option<PaneSize> {
     let (columns, rows) = text.split_once('x')?;
-    Some(Size(columns.parse().ok()?, rows.parse().ok()?))
+    Some(PaneSize(columns.parse().ok()?, rows.parse().ok()?))
 }

@@ -4,57 +4,57 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 
-use agtmux_testkit::model::Request;
+use agtmux_testkit::model::ModelRequest;
 use serde_json::{Value, json};
 
-use super::drive::Driver;
-use super::options::Size;
-use super::scenario::{Scenario, Step};
-use super::words::Mode;
+use super::driver::ScenarioDriver;
+use super::options::PaneSize;
+use super::scenario::{Scenario, ScenarioStep};
+use super::states::EvidenceMode;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Recorder {
+pub(crate) struct EvidenceRecorder {
     pub(crate) dir: PathBuf,
-    pub(crate) size: Size,
+    pub(crate) size: PaneSize,
     pub(crate) version: String,
 }
 
-impl Recorder {
+impl EvidenceRecorder {
     /// `<agent>/<scenario>-<step>-<size>.{ansi,txt,meta}`, and a row in `cases.tsv`.
-    pub(crate) fn keep(&self, driver: &Driver<'_>, scenario: &Scenario, step: &Step, when: &str) {
+    pub(crate) fn record(&self, driver: &ScenarioDriver<'_>, scenario: &Scenario, step: &ScenarioStep, when: &str) {
         let agent = driver.agent.name();
         let mut case = format!("{agent}-{}-{}", scenario.name, step.name);
-        if driver.mode == Mode::Bare {
+        if driver.mode == EvidenceMode::NoHooks {
             case += "-bare";
         }
         if !when.is_empty() {
             case += &format!("-{when}");
         }
         case += &format!("-{}x{}", self.size.0, self.size.1);
-        let look = driver.room.look();
-        let mut accepted = step.accepted(Mode::Bare);
+        let look = driver.sandbox.capture();
+        let mut accepted = step.accepted(EvidenceMode::NoHooks);
         if !when.is_empty() {
             // What is true already need not have been drawn yet.
-            accepted.extend(&step.way);
+            accepted.extend(&step.allowed_before);
         }
         let mut accept: Vec<&str> = Vec::new();
-        accepted.iter().map(|shown| shown.word()).for_each(|word| {
+        accepted.iter().map(|shown| shown.as_str()).for_each(|word| {
             if !accept.contains(&word) {
                 accept.push(word);
             }
         });
         let meta = json!({
             "agent": agent, "version": self.version, "scenario": scenario.name, "step": step.name,
-            "mode": driver.mode.word(), "pane_title": look.title, "pane_current_command": look.command,
-            "accept": accept, "hooks": self.hooks(driver), "model": asked(driver),
-            "watch": driver.room.watch.lines().last(),
+            "mode": driver.mode.as_str(), "pane_title": look.title, "pane_current_command": look.command,
+            "accept": accept, "hooks": self.hook_payloads(driver), "model": describe_model_requests(driver),
+            "watch": driver.sandbox.watch.lines().last(),
         });
         let dir = self.dir.join(agent);
         fs::create_dir_all(&dir).expect("the place for recordings is writable");
         let write = |ending: &str, bytes: &[u8]| {
             fs::write(dir.join(format!("{case}.{ending}")), bytes).expect("the place for recordings is writable");
         };
-        write("ansi", &driver.room.coloured());
+        write("ansi", &driver.sandbox.capture_with_colours());
         write("txt", look.screen.as_bytes());
         write("meta", format!("{meta:#}\n").as_bytes());
         let row = [agent, &case, &look.command, &look.title, &accept.join("|")].join("\t");
@@ -64,8 +64,8 @@ impl Recorder {
     }
 
     /// What the agent's hooks were given so far, in the order of their coming.
-    fn hooks(&self, driver: &Driver<'_>) -> Vec<Value> {
-        let Some(dir) = &driver.room.kept_hooks else { return Vec::new() };
+    fn hook_payloads(&self, driver: &ScenarioDriver<'_>) -> Vec<Value> {
+        let Some(dir) = &driver.sandbox.hook_payload_dir else { return Vec::new() };
         let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         files.sort();
@@ -75,9 +75,10 @@ impl Recorder {
 }
 
 /// What the model was asked, and which tools it was offered last.
-fn asked(driver: &Driver<'_>) -> Value {
-    let requests = driver.room.model.requests();
-    let tools = requests.iter().rev().find(|request| !request.side).map(|request| request.tools.clone());
-    let line = |request: &Request| json!({"path": request.path, "act": request.act, "side": request.side});
+fn describe_model_requests(driver: &ScenarioDriver<'_>) -> Value {
+    let requests = driver.sandbox.model.requests();
+    let tools = requests.iter().rev().find(|request| !request.is_side_request).map(|request| request.tools.clone());
+    let line =
+        |request: &ModelRequest| json!({"path": request.path, "act": request.action, "side": request.is_side_request});
     json!({"tools": tools, "requests": requests.iter().map(line).collect::<Vec<_>>()})
 }

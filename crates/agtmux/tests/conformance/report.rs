@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use super::outcome::{Outcome, Verdict};
-use super::run::Tried;
-use super::words::Mode;
+use super::outcomes::{ConformanceVerdict, ScenarioOutcome};
+use super::run::TestedAgent;
+use super::states::EvidenceMode;
 
 const PREFACE: &str = "# Conformance
 
@@ -24,29 +24,29 @@ agtmux's hooks in the agent's settings; `bare`: without any. Written by `make co
 ";
 
 /// As Markdown.
-pub(crate) fn text(tried: &[Tried], outcomes: &[Outcome]) -> String {
+pub(crate) fn markdown(tried: &[TestedAgent], outcomes: &[ScenarioOutcome]) -> String {
     let mut text = String::from(PREFACE);
     for agent in tried {
         let _ = writeln!(text, "- {} {}{}", agent.name, agent.version, agent.note);
     }
     text += "\n";
     table(&mut text, tried, outcomes);
-    tallies(&mut text, outcomes);
-    complaints(&mut text, outcomes);
+    totals(&mut text, outcomes);
+    problems(&mut text, outcomes);
     text
 }
 
-fn table(text: &mut String, tried: &[Tried], outcomes: &[Outcome]) {
+fn table(text: &mut String, tried: &[TestedAgent], outcomes: &[ScenarioOutcome]) {
     let mut scenarios: Vec<&str> = Vec::new();
     for outcome in outcomes {
         if !scenarios.contains(&outcome.scenario) {
             scenarios.push(outcome.scenario);
         }
     }
-    let columns: Vec<(&str, Mode)> =
+    let columns: Vec<(&str, EvidenceMode)> =
         tried.iter().flat_map(|agent| agent.modes.iter().map(|mode| (agent.name, *mode))).collect();
     *text += "| scene |";
-    columns.iter().for_each(|(agent, mode)| *text += &format!(" {agent} {} |", mode.word()));
+    columns.iter().for_each(|(agent, mode)| *text += &format!(" {agent} {} |", mode.as_str()));
     *text += &format!("\n|---|{}\n", "---|".repeat(columns.len()));
     for scenario in scenarios {
         *text += &format!("| {scenario} |");
@@ -58,23 +58,23 @@ fn table(text: &mut String, tried: &[Tried], outcomes: &[Outcome]) {
     }
 }
 
-fn cell(outcome: &Outcome) -> String {
+fn cell(outcome: &ScenarioOutcome) -> String {
     match (outcome.verdict(), outcome.lag()) {
-        (Verdict::Ok, Some(lag)) => format!("ok {lag}{}", lesser(outcome)),
+        (ConformanceVerdict::Ok, Some(lag)) => format!("ok {lag}{}", second_best_state(outcome)),
         (verdict, _) => verdict.to_string(),
     }
 }
 
 /// What was said where something better could have been said.
-fn lesser(outcome: &Outcome) -> String {
-    let lesser = outcome.steps.iter().find(|step| step.wanted.first() != Some(&step.seen));
-    lesser.map(|step| format!(" ({})", step.seen)).unwrap_or_default()
+fn second_best_state(outcome: &ScenarioOutcome) -> String {
+    let lesser = outcome.steps.iter().find(|step| step.accepted.first() != Some(&step.reported));
+    lesser.map(|step| format!(" ({})", step.reported)).unwrap_or_default()
 }
 
-fn tallies(text: &mut String, outcomes: &[Outcome]) {
+fn totals(text: &mut String, outcomes: &[ScenarioOutcome]) {
     *text += "\n";
-    for mode in Mode::ALL {
-        let of_mode: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.mode == mode).collect();
+    for mode in EvidenceMode::ALL {
+        let of_mode: Vec<&ScenarioOutcome> = outcomes.iter().filter(|outcome| outcome.mode == mode).collect();
         if of_mode.is_empty() {
             continue;
         }
@@ -86,12 +86,12 @@ fn tallies(text: &mut String, outcomes: &[Outcome]) {
         let _ = writeln!(
             text,
             "{}: {} ok, {} unknown, {} wrong, {} drift, {} skip; lag of a step p50 {}, p95 {}, max {}\n",
-            mode.word(),
-            count(Verdict::Ok),
-            count(Verdict::Unknown),
-            count(Verdict::Wrong),
-            count(Verdict::Drift),
-            count(Verdict::Skip),
+            mode.as_str(),
+            count(ConformanceVerdict::Ok),
+            count(ConformanceVerdict::Unknown),
+            count(ConformanceVerdict::Wrong),
+            count(ConformanceVerdict::Drift),
+            count(ConformanceVerdict::Skip),
             ms(at(50)),
             ms(at(95)),
             ms(lags.last())
@@ -99,17 +99,18 @@ fn tallies(text: &mut String, outcomes: &[Outcome]) {
     }
 }
 
-fn complaints(text: &mut String, outcomes: &[Outcome]) {
-    let with: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.verdict() != Verdict::Ok).collect();
+fn problems(text: &mut String, outcomes: &[ScenarioOutcome]) {
+    let with: Vec<&ScenarioOutcome> =
+        outcomes.iter().filter(|outcome| outcome.verdict() != ConformanceVerdict::Ok).collect();
     if with.is_empty() {
         return;
     }
     *text += "## What is not ok\n\n";
     for outcome in with {
-        for line in outcome.complaints() {
+        for line in outcome.problems() {
             // A screen is for the terminal of whoever runs this, not for a document.
             let line = line.lines().next().unwrap_or_default();
-            let _ = writeln!(text, "- {} {} {}: {line}", outcome.agent, outcome.scenario, outcome.mode.word());
+            let _ = writeln!(text, "- {} {} {}: {line}", outcome.agent, outcome.scenario, outcome.mode.as_str());
         }
     }
 }

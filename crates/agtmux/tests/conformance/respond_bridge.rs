@@ -4,40 +4,40 @@ use serde_json::{Value, json};
 
 use super::super::bridge::{follow, post};
 use super::super::http::{Answer, Events, get};
-use super::{Respondent, SOON, until};
+use super::{DialogTester, RESPONSE_TIMEOUT, poll_until};
 
 /// One agent, by the id that the bridge has for it.
-struct Bridged<'a> {
-    agent: &'a Respondent<'a>,
+struct BridgeDialogTester<'a> {
+    agent: &'a DialogTester<'a>,
     agent_id: String,
     events: Events,
 }
 
-pub(super) fn answers(agent: &Respondent<'_>) {
-    let agent_id = until(SOON, || agent.item()["agent_id"].as_str().map(str::to_owned));
+pub(super) fn check(agent: &DialogTester<'_>) {
+    let agent_id = poll_until(RESPONSE_TIMEOUT, || agent.listed_item()["agent_id"].as_str().map(str::to_owned));
     let agent_id = agent_id.expect("its hooks name its session");
-    let events = follow(agent.room().world(), "?types=state_changed,turn_created", None);
-    let bridged = Bridged { agent, agent_id, events };
-    bridged.agent_that_asks_nothing();
+    let events = follow(agent.sandbox().world(), "?types=state_changed,turn_created", None);
+    let bridged = BridgeDialogTester { agent, agent_id, events };
+    bridged.check_no_dialog();
     bridged.successful_response_delivery();
-    bridged.one_option();
+    bridged.check_one_option();
     bridged.other_mode_response_delivery();
-    bridged.several_options();
-    bridged.several_questions();
+    bridged.check_several_options();
+    bridged.check_several_questions();
 }
 
-impl Bridged<'_> {
+impl BridgeDialogTester<'_> {
     fn path(&self) -> String {
         format!("/api/respond/{}", self.agent_id)
     }
 
     fn respond(&self, body: &Value) -> Answer {
-        post(self.agent.room().world(), &self.path(), &body.to_string())
+        post(self.agent.sandbox().world(), &self.path(), &body.to_string())
     }
 
     /// Refused by this name, and whatever was asked is asked still.
     #[track_caller]
-    fn refused(&self, status: u16, error_type: &str, body: &Value) -> Value {
+    fn assert_refused(&self, status: u16, error_type: &str, body: &Value) -> Value {
         let asked = self.agent.dialog();
         let answer = self.respond(body);
         let error = answer.json();
@@ -49,10 +49,10 @@ impl Bridged<'_> {
 
     /// Answered, and seen to go on. Gives the turn.
     #[track_caller]
-    fn answered(&self, body: &Value) -> Value {
+    fn assert_answered(&self, body: &Value) -> Value {
         let answer = self.respond(body);
         let said = answer.json();
-        assert_eq!(answer.status, 200, "{body}: {said}\n{}", self.agent.driver.screen());
+        assert_eq!(answer.status, 200, "{body}: {said}\n{}", self.agent.driver.screen_text());
         assert_eq!((&said["status"], &said["agent_id"]), (&json!("ok"), &json!(self.agent_id)), "{said}");
         assert_eq!((&said["verified"], &said["mode"]), (&json!("confirmed"), &body["mode"]), "{said}");
         assert!(matches!(said["new_state"].as_str(), Some("PROCESSING" | "COMPLETE")), "{said}");
@@ -60,20 +60,20 @@ impl Bridged<'_> {
         said["turn_id"].clone()
     }
 
-    fn agent_that_asks_nothing(&self) {
-        self.refused(409, "wrong_state", &json!({"mode": "text", "text": "hello"}));
-        self.refused(409, "wrong_state", &json!({"mode": "multi_select", "answers": [0]}));
-        let available = get(&self.agent.room().world().socket(), &format!("{}/availability", self.path())).json();
+    fn check_no_dialog(&self) {
+        self.assert_refused(409, "wrong_state", &json!({"mode": "text", "text": "hello"}));
+        self.assert_refused(409, "wrong_state", &json!({"mode": "multi_select", "answers": [0]}));
+        let available = get(&self.agent.sandbox().world().socket(), &format!("{}/availability", self.path())).json();
         assert_eq!(available["commander_available"], true, "{available}");
     }
 
     fn successful_response_delivery(&self) {
-        let asked = self.agent.asks("ASK for words", "colour");
-        self.refused(409, "wrong_state", &json!({"mode": "text", "text": "x", "if_dialog": "another"}));
-        self.refused(400, "missing_text", &json!({"mode": "text", "text": " "}));
+        let asked = self.agent.prompt_for_dialog("ASK for words", "colour");
+        self.assert_refused(409, "wrong_state", &json!({"mode": "text", "text": "x", "if_dialog": "another"}));
+        self.assert_refused(400, "missing_text", &json!({"mode": "text", "text": " "}));
         let turn_id =
-            self.answered(&json!({"mode": "text", "text": "a red of mine", "if_dialog": asked["fingerprint"]}));
-        self.agent.hears("a red of mine");
+            self.assert_answered(&json!({"mode": "text", "text": "a red of mine", "if_dialog": asked["fingerprint"]}));
+        self.agent.wait_for_model_text("a red of mine");
         let seen = self.events.until("the turn", |event| event.data["turn_id"] == turn_id && event.is("turn_created"));
         let turn = &seen.last().expect("until it was seen").data;
         assert_eq!((&turn["actor"], &turn["intent"]), (&json!("USER"), &json!("ANSWER")), "{turn}");
@@ -85,55 +85,55 @@ impl Bridged<'_> {
         }
     }
 
-    fn one_option(&self) {
-        self.agent.asks("ASK for an option", "colour");
-        self.refused(400, "invalid_option_index", &json!({"mode": "select", "option_index": 8}));
-        self.refused(400, "invalid_answers", &json!({"mode": "multi_select", "answers": [0, 1]}));
-        self.refused(409, "wrong_state", &json!({"mode": "select", "option_index": 2}));
-        self.answered(&json!({"mode": "select", "option_index": 1}));
-        self.agent.hears(r#"=\"Blue"#);
+    fn check_one_option(&self) {
+        self.agent.prompt_for_dialog("ASK for an option", "colour");
+        self.assert_refused(400, "invalid_option_index", &json!({"mode": "select", "option_index": 8}));
+        self.assert_refused(400, "invalid_answers", &json!({"mode": "multi_select", "answers": [0, 1]}));
+        self.assert_refused(409, "wrong_state", &json!({"mode": "select", "option_index": 2}));
+        self.assert_answered(&json!({"mode": "select", "option_index": 1}));
+        self.agent.wait_for_model_text(r#"=\"Blue"#);
     }
 
     fn other_mode_response_delivery(&self) {
-        self.agent.asks("ASK for something else", "colour");
-        self.answered(&json!({"mode": "other", "text": "a green of mine"}));
-        self.agent.hears("a green of mine");
+        self.agent.prompt_for_dialog("ASK for something else", "colour");
+        self.assert_answered(&json!({"mode": "other", "text": "a green of mine"}));
+        self.agent.wait_for_model_text("a green of mine");
         // Where options are ticked, what is typed is sent off in another way.
-        self.agent.asks("MANY for something else", "shapes");
-        self.somebody_ticks("2", "Square");
-        self.answered(&json!({"mode": "other", "text": "a shape of mine"}));
-        self.agent.hears(r#"=\"a shape of mine\""#);
+        self.agent.prompt_for_dialog("MANY for something else", "shapes");
+        self.tick_option_in_terminal("2", "Square");
+        self.assert_answered(&json!({"mode": "other", "text": "a shape of mine"}));
+        self.agent.wait_for_model_text(r#"=\"a shape of mine\""#);
     }
 
     /// What somebody has ticked and is not wanted is taken back.
-    fn somebody_ticks(&self, key: &str, label: &str) {
+    fn tick_option_in_terminal(&self, key: &str, label: &str) {
         self.agent.driver.press_all(&[key]);
-        let ticked = || self.agent.room().look().screen.contains(&format!("[✔] {label}"));
-        until(SOON, || ticked().then_some(())).expect("it is ticked");
+        let ticked = || self.agent.sandbox().capture().screen.contains(&format!("[✔] {label}"));
+        poll_until(RESPONSE_TIMEOUT, || ticked().then_some(())).expect("it is ticked");
     }
 
-    fn several_options(&self) {
-        let asked = self.agent.asks("MANY shapes", "shapes");
+    fn check_several_options(&self) {
+        let asked = self.agent.prompt_for_dialog("MANY shapes", "shapes");
         assert_eq!(asked["multiple"], true, "{asked}");
         for answers in [json!([]), json!([7]), json!([3]), json!([4]), json!("1"), json!([{}])] {
-            self.refused(400, "invalid_answers", &json!({"mode": "multi_select", "answers": answers}));
+            self.assert_refused(400, "invalid_answers", &json!({"mode": "multi_select", "answers": answers}));
         }
-        self.somebody_ticks("2", "Square");
-        self.answered(&json!({"mode": "multi_select", "answers": [0, 2], "if_dialog": asked["fingerprint"]}));
-        self.agent.hears(r#"=\"Round, Oval\""#);
-        self.agent.asks("MANY and one", "shapes");
-        self.answered(&json!({"mode": "select", "option_index": 1}));
-        self.agent.hears(r#"=\"Square\""#);
+        self.tick_option_in_terminal("2", "Square");
+        self.assert_answered(&json!({"mode": "multi_select", "answers": [0, 2], "if_dialog": asked["fingerprint"]}));
+        self.agent.wait_for_model_text(r#"=\"Round, Oval\""#);
+        self.agent.prompt_for_dialog("MANY and one", "shapes");
+        self.assert_answered(&json!({"mode": "select", "option_index": 1}));
+        self.agent.wait_for_model_text(r#"=\"Square\""#);
     }
 
-    fn several_questions(&self) {
-        self.agent.asks("SEVERAL at once", "shapes");
+    fn check_several_questions(&self) {
+        self.agent.prompt_for_dialog("SEVERAL at once", "shapes");
         let both = json!([{"option_indices": [1, 2]}, {"option_index": 0}]);
-        self.answered(&json!({"mode": "multi_select", "answers": both, "request_ref": "both"}));
-        self.agent.hears(r#"=\"Square, Oval\""#);
-        self.agent.hears(r#"=\"Red\""#);
+        self.assert_answered(&json!({"mode": "multi_select", "answers": both, "request_ref": "both"}));
+        self.agent.wait_for_model_text(r#"=\"Square, Oval\""#);
+        self.agent.wait_for_model_text(r#"=\"Red\""#);
         // One after the other is as good, and what is left is still asked.
-        self.agent.asks("SEVERAL in turn", "shapes");
+        self.agent.prompt_for_dialog("SEVERAL in turn", "shapes");
         let first = self.respond(&json!({"mode": "multi_select", "answers": [2]})).json();
         assert_eq!(first["new_state"], "AWAITING_INPUT", "{first}");
         let too_many = json!([{"text": "a blue of mine"}, {"option_index": 0}]);
@@ -141,7 +141,7 @@ impl Bridged<'_> {
         let error = answer.json();
         assert_eq!((answer.status, error["error_type"].as_str()), (409, Some("wrong_state")), "{error}");
         assert!(error["message"].as_str().is_some_and(|m| m.starts_with("1 of 2 answers were given")), "{error}");
-        self.agent.hears(r#"=\"Oval\""#);
-        self.agent.hears("a blue of mine");
+        self.agent.wait_for_model_text(r#"=\"Oval\""#);
+        self.agent.wait_for_model_text("a blue of mine");
     }
 }

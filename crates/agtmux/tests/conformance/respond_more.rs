@@ -2,76 +2,76 @@
 
 use std::path::PathBuf;
 
-use super::super::agents::{Agent, Launch};
-use super::super::words::{Mode, Scene};
-use super::{Respondent, in_room, in_shell};
+use super::super::agents::{ConformanceAgent, LaunchMode};
+use super::super::states::{EvidenceMode, ScreenState};
+use super::{DialogTester, with_shell, with_started_agent};
 
 /// Those that ask questions only while they plan.
-const ASKS_IN_PLANS: [&str; 1] = ["codex"];
+const ASKS_ONLY_IN_PLAN_MODE: [&str; 1] = ["codex"];
 
-const ASKS_FOR_TRUST: [&str; 3] = ["claude", "codex", "gemini"];
+const SHOWS_TRUST_DIALOG: [&str; 3] = ["claude", "codex", "gemini"];
 
-pub(super) fn check(agent: &'static dyn Agent, programs: &[PathBuf]) {
+pub(super) fn check(agent: &'static dyn ConformanceAgent, programs: &[PathBuf]) {
     if agent.name() == "aider" {
         return;
     }
-    in_room(agent, programs, &Launch::Plain, &|room| {
-        words(room);
-        if !ASKS_IN_PLANS.contains(&agent.name()) {
-            questions(room);
+    with_started_agent(agent, programs, &LaunchMode::Plain, &|room| {
+        check_free_text(room);
+        if !ASKS_ONLY_IN_PLAN_MODE.contains(&agent.name()) {
+            check_questions(room);
         }
     });
-    if ASKS_IN_PLANS.contains(&agent.name()) {
-        in_room(agent, programs, &Launch::Plan, &questions);
+    if ASKS_ONLY_IN_PLAN_MODE.contains(&agent.name()) {
+        with_started_agent(agent, programs, &LaunchMode::Plan, &check_questions);
     }
-    if ASKS_FOR_TRUST.contains(&agent.name()) {
-        in_shell(agent, programs, false, &trust);
+    if SHOWS_TRUST_DIALOG.contains(&agent.name()) {
+        with_shell(agent, programs, false, &check_trust);
     }
-    if agent.mark(Scene::Plan).is_some() && agent.modes().contains(&Mode::Hooks) {
-        in_room(agent, programs, &Launch::Plan, &plan);
+    if agent.screen_pattern(ScreenState::Plan).is_some() && agent.modes().contains(&EvidenceMode::Hooks) {
+        with_started_agent(agent, programs, &LaunchMode::Plan, &check_plan);
     }
 }
 
 /// They reach the model, and what was asked for is not done.
-fn words(agent: &Respondent<'_>) {
-    agent.asks("RUN mkdir unwanted", "unwanted");
-    agent.answers(&["--text", "SAY take the other one; it is #{better}"]);
-    agent.hears("take the other one; it is #{better}");
-    assert!(!agent.has("unwanted"));
+fn check_free_text(agent: &DialogTester<'_>) {
+    agent.prompt_for_dialog("RUN mkdir unwanted", "unwanted");
+    agent.answer_confirmed(&["--text", "SAY take the other one; it is #{better}"]);
+    agent.wait_for_model_text("take the other one; it is #{better}");
+    assert!(!agent.file_exists("unwanted"));
 }
 
-fn questions(agent: &Respondent<'_>) {
-    agent.asks("ASK once", "colour");
-    agent.answers(&["2"]);
-    agent.hears("Blue");
+fn check_questions(agent: &DialogTester<'_>) {
+    agent.prompt_for_dialog("ASK once", "colour");
+    agent.answer_confirmed(&["2"]);
+    agent.wait_for_model_text("Blue");
     let takes_words = agent.driver.agent.name() != "copilot";
-    agent.asks("ASK twice", "colour");
+    agent.prompt_for_dialog("ASK twice", "colour");
     if takes_words {
-        agent.answers(&["--text", "a green that is mine"]);
-        agent.hears("a green that is mine");
-        agent.asks("ASK again", "colour");
+        agent.answer_confirmed(&["--text", "a green that is mine"]);
+        agent.wait_for_model_text("a green that is mine");
+        agent.prompt_for_dialog("ASK again", "colour");
     } else {
         let (worked, _, error) = agent.respond(&["--text", "a green that is mine"]);
         assert!(!worked && error.contains("takes no words") && error.contains("it takes"), "{error}");
     }
-    agent.answers(&["deny"]);
+    agent.answer_confirmed(&["deny"]);
 }
 
-fn plan(agent: &Respondent<'_>) {
-    agent.asks("PLAN once", "plan");
-    agent.answers(&["deny"]);
-    agent.asks("PLAN twice", "plan");
-    let said = agent.answers(&["approve"]);
+fn check_plan(agent: &DialogTester<'_>) {
+    agent.prompt_for_dialog("PLAN once", "plan");
+    agent.answer_confirmed(&["deny"]);
+    agent.prompt_for_dialog("PLAN twice", "plan");
+    let said = agent.answer_confirmed(&["approve"]);
     let answered = said["answered"].as_str().expect("a label").to_lowercase();
     assert!(!answered.contains("auto") && !answered.contains("bypass"), "it allows more than the plan: {said}");
-    agent.shows(Scene::Done);
+    agent.wait_for_screen(ScreenState::Done);
 }
 
 /// "No" is selected in some of these.
-fn trust(agent: &Respondent<'_>) {
-    agent.room().launch(agent.driver.agent, &Launch::Plain);
-    agent.shows(Scene::Trust);
-    agent.asked("rust");
-    agent.answers(&["approve"]);
-    agent.shows(Scene::Ready);
+fn check_trust(agent: &DialogTester<'_>) {
+    agent.sandbox().launch(agent.driver.agent, &LaunchMode::Plain);
+    agent.wait_for_screen(ScreenState::Trust);
+    agent.wait_for_dialog("rust");
+    agent.answer_confirmed(&["approve"]);
+    agent.wait_for_screen(ScreenState::Ready);
 }

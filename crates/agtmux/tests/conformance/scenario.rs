@@ -2,221 +2,268 @@
 
 use rustix::process::Signal;
 
-use super::agents::{Agent, Launch, Reply, Wish};
-use super::words::Shown::{self, Approval, Completed, Error, Gone, Idle, Input, Running};
-use super::words::{Mode, Scene};
+use super::agents::{ConformanceAgent, DialogReply, LaunchMode, SlashCommand};
+use super::states::ReportedState::{self, Approval, Completed, Error, Idle, Input, NoAgent, Running};
+use super::states::{EvidenceMode, ScreenState};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     /// Whether `make test` plays it.
-    pub(crate) core: bool,
-    pub(crate) opening: Opening,
+    pub(crate) in_core: bool,
+    pub(crate) start_condition: StartCondition,
     /// The agents that know such a thing; all if it is empty.
-    pub(crate) only: &'static [&'static str],
-    pub(crate) steps: Vec<Step>,
+    pub(crate) only_agents: &'static [&'static str],
+    pub(crate) steps: Vec<ScenarioStep>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Opening {
+pub(crate) enum StartCondition {
     /// The agent has been started and is ready.
-    Ready(Launch),
+    Ready(LaunchMode),
     /// There is a shell; the first step starts the agent.
-    Shell { launch: Launch, trusted: bool },
+    Shell { launch: LaunchMode, trusted: bool },
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Step {
+pub(crate) struct ScenarioStep {
     pub(crate) name: &'static str,
-    pub(crate) deed: Deed,
-    pub(crate) truth: Truth,
+    pub(crate) action: StepAction,
+    pub(crate) ground_truth: GroundTruth,
     /// What agtmux must say then. The first is what it should say.
-    pub(crate) then: Vec<Shown>,
+    pub(crate) expected: Vec<ReportedState>,
     /// What it may say instead without hooks: the agent gives no evidence that tells these apart.
-    pub(crate) or_bare: &'static [Shown],
+    pub(crate) expected_without_hooks: &'static [ReportedState],
     /// What it may say until then.
-    pub(crate) way: Vec<Shown>,
+    pub(crate) allowed_before: Vec<ReportedState>,
     /// Whether the scene passes before it could be seen to hold.
-    pub(crate) brief: bool,
+    pub(crate) transient: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum StepAction {
     Launch,
     Prompt(&'static str),
     /// A prompt that makes the model fail.
-    Failure,
-    Reply(Reply),
-    Command(Wish),
+    FailingPrompt,
+    Reply(DialogReply),
+    SlashCommand(SlashCommand),
     Signal(Signal),
-    Nothing,
+    Wait,
 }
 
 /// How it is known, without asking agtmux, that the agent is where the step wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Truth {
+pub(crate) enum GroundTruth {
     /// Its screen shows it.
-    Scene(Scene),
+    Screen(ScreenState),
     /// The model has been asked this.
-    Asked(&'static str),
+    ModelAsked(&'static str),
     /// The model has answered this in full, and then the screen shows it.
-    Answered(&'static str, Scene),
+    ModelAnswered(&'static str, ScreenState),
     /// A command of the agent's has made this file.
-    File(&'static str),
+    FileCreated(&'static str),
     /// Its process has ended.
-    Ended,
+    ProcessEnded,
 }
 
-impl Truth {
-    fn scene(&self) -> Option<Scene> {
+impl GroundTruth {
+    fn screen_state(&self) -> Option<ScreenState> {
         match self {
-            Self::Scene(scene) | Self::Answered(_, scene) => Some(*scene),
-            Self::Asked(_) | Self::File(_) | Self::Ended => None,
+            Self::Screen(scene) | Self::ModelAnswered(_, scene) => Some(*scene),
+            Self::ModelAsked(_) | Self::FileCreated(_) | Self::ProcessEnded => None,
         }
     }
 }
 
-impl Step {
-    pub(crate) fn accepted(&self, mode: Mode) -> Vec<Shown> {
-        let more = if mode == Mode::Bare { self.or_bare } else { &[] };
-        self.then.iter().chain(more).copied().collect()
+impl ScenarioStep {
+    pub(crate) fn accepted(&self, mode: EvidenceMode) -> Vec<ReportedState> {
+        let more = if mode == EvidenceMode::NoHooks { self.expected_without_hooks } else { &[] };
+        self.expected.iter().chain(more).copied().collect()
     }
 }
 
 impl Scenario {
     /// Whether the agent has all scenes of it.
-    pub(crate) fn is_for(&self, agent: &dyn Agent) -> bool {
-        let opening = matches!(self.opening, Opening::Ready(Launch::Plan)).then_some(Scene::ReadyToPlan);
-        let has = |scene: Scene| agent.mark(scene).is_some();
-        (self.only.is_empty() || self.only.contains(&agent.name()))
-            && !agent.lacks().contains(&self.name)
-            && opening.into_iter().chain(self.steps.iter().filter_map(|step| step.truth.scene())).all(has)
+    pub(crate) fn is_for(&self, agent: &dyn ConformanceAgent) -> bool {
+        let opening =
+            matches!(self.start_condition, StartCondition::Ready(LaunchMode::Plan)).then_some(ScreenState::ReadyToPlan);
+        let has = |scene: ScreenState| agent.screen_pattern(scene).is_some();
+        (self.only_agents.is_empty() || self.only_agents.contains(&agent.name()))
+            && !agent.unsupported_scenarios().contains(&self.name)
+            && opening.into_iter().chain(self.steps.iter().filter_map(|step| step.ground_truth.screen_state())).all(has)
     }
 }
 
-fn step(name: &'static str, deed: Deed, truth: Truth, then: &[Shown], way: &[Shown]) -> Step {
-    Step { name, deed, truth, then: then.to_vec(), or_bare: &[], way: way.to_vec(), brief: false }
+fn step(
+    name: &'static str,
+    deed: StepAction,
+    truth: GroundTruth,
+    then: &[ReportedState],
+    way: &[ReportedState],
+) -> ScenarioStep {
+    ScenarioStep {
+        name,
+        action: deed,
+        ground_truth: truth,
+        expected: then.to_vec(),
+        expected_without_hooks: &[],
+        allowed_before: way.to_vec(),
+        transient: false,
+    }
 }
 
-impl Step {
-    fn or_bare(mut self, more: &'static [Shown]) -> Self {
-        self.or_bare = more;
+impl ScenarioStep {
+    fn or_without_hooks(mut self, more: &'static [ReportedState]) -> Self {
+        self.expected_without_hooks = more;
         self
     }
 }
 
-fn scenario(name: &'static str, steps: Vec<Step>) -> Scenario {
-    Scenario { name, core: false, opening: Opening::Ready(Launch::Plain), only: &[], steps }
+fn scenario(name: &'static str, steps: Vec<ScenarioStep>) -> Scenario {
+    Scenario {
+        name,
+        in_core: false,
+        start_condition: StartCondition::Ready(LaunchMode::Plain),
+        only_agents: &[],
+        steps,
+    }
 }
 
 impl Scenario {
     fn core(mut self) -> Self {
-        self.core = true;
+        self.in_core = true;
         self
     }
 
     fn only(mut self, agents: &'static [&'static str]) -> Self {
-        self.only = agents;
+        self.only_agents = agents;
         self
     }
 
-    fn opening(mut self, opening: Opening) -> Self {
-        self.opening = opening;
+    fn starting_from(mut self, opening: StartCondition) -> Self {
+        self.start_condition = opening;
         self
     }
 }
 
 /// It works on this prompt: the model has been asked.
-fn works(name: &'static str, prompt: &'static str) -> Step {
-    step(name, Deed::Prompt(prompt), Truth::Asked(prompt), &[Running], &[Idle, Completed, Error])
+fn starts_working(name: &'static str, prompt: &'static str) -> ScenarioStep {
+    step(name, StepAction::Prompt(prompt), GroundTruth::ModelAsked(prompt), &[Running], &[Idle, Completed, Error])
 }
 
 /// The turn of this prompt is over.
-fn done(prompt: &'static str, way: &[Shown]) -> Step {
-    let truth = Truth::Answered(prompt, Scene::Done);
-    step("done", Deed::Nothing, truth, &[Completed], way).or_bare(&[Idle])
+fn turn_ends(prompt: &'static str, way: &[ReportedState]) -> ScenarioStep {
+    let truth = GroundTruth::ModelAnswered(prompt, ScreenState::Done);
+    step("done", StepAction::Wait, truth, &[Completed], way).or_without_hooks(&[Idle])
 }
 
-fn asks(prompt: &'static str, scene: Scene, then: &[Shown]) -> Step {
+fn opens_dialog(prompt: &'static str, scene: ScreenState, then: &[ReportedState]) -> ScenarioStep {
     let way = [Idle, Completed, Error, Running];
-    step("asked", Deed::Prompt(prompt), Truth::Scene(scene), then, &way)
+    step("asked", StepAction::Prompt(prompt), GroundTruth::Screen(scene), then, &way)
 }
 
 pub(crate) fn all() -> Vec<Scenario> {
-    let mut all = vec![start(), trust()];
-    all.extend(turns());
-    all.extend(dialogs());
-    all.extend(stops());
-    all.extend(others());
-    all.extend(ends());
+    let mut all = vec![start_scenario(), trust_scenario()];
+    all.extend(turn_scenarios());
+    all.extend(dialog_scenarios());
+    all.extend(stop_scenarios());
+    all.extend(other_scenarios());
+    all.extend(end_scenarios());
     all
 }
 
-fn start() -> Scenario {
-    let opening = Opening::Shell { launch: Launch::Plain, trusted: true };
-    scenario("start", vec![step("ready", Deed::Launch, Truth::Scene(Scene::Ready), &[Idle], &[Gone])])
-        .core()
-        .opening(opening)
+fn start_scenario() -> Scenario {
+    let opening = StartCondition::Shell { launch: LaunchMode::Plain, trusted: true };
+    scenario(
+        "start",
+        vec![step("ready", StepAction::Launch, GroundTruth::Screen(ScreenState::Ready), &[Idle], &[NoAgent])],
+    )
+    .core()
+    .starting_from(opening)
 }
 
-fn trust() -> Scenario {
+fn trust_scenario() -> Scenario {
     // Codex shows its box for a moment before it asks.
-    let asked = step("asked", Deed::Launch, Truth::Scene(Scene::Trust), &[Approval, Input], &[Gone, Idle]);
+    let asked = step(
+        "asked",
+        StepAction::Launch,
+        GroundTruth::Screen(ScreenState::Trust),
+        &[Approval, Input],
+        &[NoAgent, Idle],
+    );
     let trusted = step(
         "trusted",
-        Deed::Reply(Reply::Trust),
-        Truth::Scene(Scene::Ready),
+        StepAction::Reply(DialogReply::Trust),
+        GroundTruth::Screen(ScreenState::Ready),
         &[Idle],
         // Gemini starts itself anew.
-        &[Approval, Input, Gone],
+        &[Approval, Input, NoAgent],
     );
-    let opening = Opening::Shell { launch: Launch::Plain, trusted: false };
-    scenario("trust", vec![asked, trusted]).only(&["claude", "codex", "gemini", "pi"]).opening(opening)
+    let opening = StartCondition::Shell { launch: LaunchMode::Plain, trusted: false };
+    scenario("trust", vec![asked, trusted]).only(&["claude", "codex", "gemini", "pi"]).starting_from(opening)
 }
 
-fn turns() -> [Scenario; 5] {
+fn turn_scenarios() -> [Scenario; 5] {
     let free = "DO ./free-tool 5";
-    let tool = step("tool", Deed::Prompt(free), Truth::File("free-tool.began"), &[Running], &[Idle, Completed, Error]);
+    let tool = step(
+        "tool",
+        StepAction::Prompt(free),
+        GroundTruth::FileCreated("free-tool.began"),
+        &[Running],
+        &[Idle, Completed, Error],
+    );
     [
-        scenario("running", vec![works("streaming", "SLOW 5"), done("SLOW 5", &[Running])]).core(),
-        scenario("thinking", vec![works("thinking", "THINK 5"), done("THINK 5", &[Running])]),
-        scenario("tool", vec![tool, done(free, &[Running])]),
+        scenario("running", vec![starts_working("streaming", "SLOW 5"), turn_ends("SLOW 5", &[Running])]).core(),
+        scenario("thinking", vec![starts_working("thinking", "THINK 5"), turn_ends("THINK 5", &[Running])]),
+        scenario("tool", vec![tool, turn_ends(free, &[Running])]),
         scenario(
             "complete",
-            vec![Step {
-                deed: Deed::Prompt("SAY hello there"),
-                ..done("SAY hello there", &[Idle, Completed, Error, Running])
+            vec![ScenarioStep {
+                action: StepAction::Prompt("SAY hello there"),
+                ..turn_ends("SAY hello there", &[Idle, Completed, Error, Running])
             }],
         )
         .core(),
         scenario(
             "quoted",
-            vec![Step {
-                deed: Deed::Prompt("QUOTE"),
-                truth: Truth::Answered("QUOTE", Scene::Quoted),
-                ..done("QUOTE", &[Idle, Completed, Running])
+            vec![ScenarioStep {
+                action: StepAction::Prompt("QUOTE"),
+                ground_truth: GroundTruth::ModelAnswered("QUOTE", ScreenState::Quoted),
+                ..turn_ends("QUOTE", &[Idle, Completed, Running])
             }],
         ),
     ]
 }
 
-fn dialogs() -> [Scenario; 5] {
+fn dialog_scenarios() -> [Scenario; 5] {
     let touch = "RUN touch wanted.txt";
     let long = "RUN ./asked-tool 6";
-    let approved =
-        step("approved", Deed::Reply(Reply::Approve), Truth::File("asked-tool.began"), &[Running], &[Approval]);
-    let denied = step("denied", Deed::Reply(Reply::Deny), Truth::Scene(Scene::Denied), &[Idle], &[Approval, Running]);
+    let approved = step(
+        "approved",
+        StepAction::Reply(DialogReply::Approve),
+        GroundTruth::FileCreated("asked-tool.began"),
+        &[Running],
+        &[Approval],
+    );
+    let denied = step(
+        "denied",
+        StepAction::Reply(DialogReply::Deny),
+        GroundTruth::Screen(ScreenState::Denied),
+        &[Idle],
+        &[Approval, Running],
+    );
     let chosen = step(
         "answered",
-        Deed::Reply(Reply::Choose),
-        Truth::Answered("ASK", Scene::Done),
+        StepAction::Reply(DialogReply::Choose),
+        GroundTruth::ModelAnswered("ASK", ScreenState::Done),
         &[Completed],
         &[Input, Running],
     );
     let accepted = step(
         "accepted",
-        Deed::Reply(Reply::AcceptPlan),
-        Truth::Answered("PLAN", Scene::Done),
+        StepAction::Reply(DialogReply::AcceptPlan),
+        GroundTruth::ModelAnswered("PLAN", ScreenState::Done),
         &[Completed],
         &[Approval, Running],
     );
@@ -224,93 +271,141 @@ fn dialogs() -> [Scenario; 5] {
         scenario(
             "approval",
             vec![
-                asks(touch, Scene::Approval, &[Approval]),
-                Step { deed: Deed::Reply(Reply::Approve), ..done(touch, &[Approval, Running]) },
+                opens_dialog(touch, ScreenState::Approval, &[Approval]),
+                ScenarioStep {
+                    action: StepAction::Reply(DialogReply::Approve),
+                    ..turn_ends(touch, &[Approval, Running])
+                },
             ],
         )
         .core(),
-        scenario("approved", vec![asks(long, Scene::Approval, &[Approval]), approved, done(long, &[Running])]).core(),
         scenario(
-            "denied",
-            vec![asks("RUN touch unwanted.txt", Scene::Approval, &[Approval]), denied.or_bare(&[Completed])],
+            "approved",
+            vec![opens_dialog(long, ScreenState::Approval, &[Approval]), approved, turn_ends(long, &[Running])],
         )
         .core(),
-        scenario("question", vec![asks("ASK", Scene::Question, &[Input]), chosen.or_bare(&[Idle])])
-            .opening(Opening::Ready(Launch::Plan)),
-        scenario("plan", vec![asks("PLAN", Scene::Plan, &[Approval]), accepted.or_bare(&[Idle])])
-            .only(&["claude"])
-            .opening(Opening::Ready(Launch::Plan)),
+        scenario(
+            "denied",
+            vec![
+                opens_dialog("RUN touch unwanted.txt", ScreenState::Approval, &[Approval]),
+                denied.or_without_hooks(&[Completed]),
+            ],
+        )
+        .core(),
+        scenario(
+            "question",
+            vec![opens_dialog("ASK", ScreenState::Question, &[Input]), chosen.or_without_hooks(&[Idle])],
+        )
+        .starting_from(StartCondition::Ready(LaunchMode::Plan)),
+        scenario(
+            "plan",
+            vec![opens_dialog("PLAN", ScreenState::Plan, &[Approval]), accepted.or_without_hooks(&[Idle])],
+        )
+        .only(&["claude"])
+        .starting_from(StartCondition::Ready(LaunchMode::Plan)),
     ]
 }
 
-fn stops() -> [Scenario; 3] {
-    let failed =
-        step("failed", Deed::Failure, Truth::Scene(Scene::Failed), &[Error], &[Idle, Completed, Error, Running])
-            .or_bare(&[Idle, Completed]);
+fn stop_scenarios() -> [Scenario; 3] {
+    let failed = step(
+        "failed",
+        StepAction::FailingPrompt,
+        GroundTruth::Screen(ScreenState::Failed),
+        &[Error],
+        &[Idle, Completed, Error, Running],
+    )
+    .or_without_hooks(&[Idle, Completed]);
     let retrying = step(
         "retrying",
-        Deed::Prompt("FAIL 500"),
-        Truth::Scene(Scene::Retrying),
+        StepAction::Prompt("FAIL 500"),
+        GroundTruth::Screen(ScreenState::Retrying),
         &[Running],
         &[Idle, Completed, Error],
     );
-    let stopped = |way: &[Shown]| {
-        let truth = Truth::Scene(Scene::Interrupted);
-        step("interrupted", Deed::Reply(Reply::Interrupt), truth, &[Idle], way).or_bare(&[Completed])
+    let stopped = |way: &[ReportedState]| {
+        let truth = GroundTruth::Screen(ScreenState::Interrupted);
+        step("interrupted", StepAction::Reply(DialogReply::Interrupt), truth, &[Idle], way)
+            .or_without_hooks(&[Completed])
     };
     [
         scenario("error", vec![failed]).core(),
-        scenario("retry", vec![Step { brief: true, ..retrying }]),
-        scenario("interrupt", vec![works("streaming", "SLOW 30"), stopped(&[Running])]).core(),
+        scenario("retry", vec![ScenarioStep { transient: true, ..retrying }]),
+        scenario("interrupt", vec![starts_working("streaming", "SLOW 30"), stopped(&[Running])]).core(),
     ]
 }
 
-fn others() -> [Scenario; 5] {
+fn other_scenarios() -> [Scenario; 5] {
     let shell = "BG ./free-tool 8";
     let background = step(
         "background",
-        Deed::Prompt(shell),
-        Truth::Scene(Scene::Background),
+        StepAction::Prompt(shell),
+        GroundTruth::Screen(ScreenState::Background),
         &[Running],
         &[Idle, Completed, Running],
     );
-    let over =
-        step("done", Deed::Nothing, Truth::Answered("<task-notification>", Scene::Done), &[Completed], &[Running]);
-    let below = step("subagent", Deed::Prompt("TASK SLOW 6"), Truth::Asked("SLOW 6"), &[Running], &[Idle, Running]);
-    let between = step("waiting", Deed::Nothing, Truth::Scene(Scene::Subagent), &[Running], &[Running]);
+    let over = step(
+        "done",
+        StepAction::Wait,
+        GroundTruth::ModelAnswered("<task-notification>", ScreenState::Done),
+        &[Completed],
+        &[Running],
+    );
+    let below = step(
+        "subagent",
+        StepAction::Prompt("TASK SLOW 6"),
+        GroundTruth::ModelAsked("SLOW 6"),
+        &[Running],
+        &[Idle, Running],
+    );
+    let between = step("waiting", StepAction::Wait, GroundTruth::Screen(ScreenState::Subagent), &[Running], &[Running]);
     let below_it = "RUN touch below.txt";
-    let answered = Step { deed: Deed::Reply(Reply::Approve), ..done(below_it, &[Approval, Running]) };
-    let waits = step("queued", Deed::Prompt("SLOW 4"), Truth::Scene(Scene::Queued), &[Running], &[Running]);
+    let answered =
+        ScenarioStep { action: StepAction::Reply(DialogReply::Approve), ..turn_ends(below_it, &[Approval, Running]) };
+    let waits =
+        step("queued", StepAction::Prompt("SLOW 4"), GroundTruth::Screen(ScreenState::Queued), &[Running], &[Running]);
     // The same agent, still at rest: whether it has finished a turn before no longer matters.
     let cleared = step(
         "cleared",
-        Deed::Command(Wish::Clear),
-        Truth::Scene(Scene::Ready),
+        StepAction::SlashCommand(SlashCommand::Clear),
+        GroundTruth::Screen(ScreenState::Ready),
         &[Idle, Completed],
         &[Completed, Idle, Running],
     );
-    let said = Step { deed: Deed::Prompt("SAY hello there"), ..done("SAY hello there", &[Idle, Running]) };
+    let said = ScenarioStep {
+        action: StepAction::Prompt("SAY hello there"),
+        ..turn_ends("SAY hello there", &[Idle, Running])
+    };
     [
-        scenario("background", vec![background, over.or_bare(&[Idle])]).only(&["claude"]),
-        scenario("subagent", vec![below, between, done("SLOW 6", &[Running])]),
-        scenario("delegated", vec![asks("TASK RUN touch below.txt", Scene::Approval, &[Approval]), answered])
-            .only(&["copilot", "opencode", "qwen"]),
-        scenario("queued", vec![works("streaming", "SLOW 5"), waits, done("SLOW 4", &[Running])]),
+        scenario("background", vec![background, over.or_without_hooks(&[Idle])]).only(&["claude"]),
+        scenario("subagent", vec![below, between, turn_ends("SLOW 6", &[Running])]),
+        scenario(
+            "delegated",
+            vec![opens_dialog("TASK RUN touch below.txt", ScreenState::Approval, &[Approval]), answered],
+        )
+        .only(&["copilot", "opencode", "qwen"]),
+        scenario("queued", vec![starts_working("streaming", "SLOW 5"), waits, turn_ends("SLOW 4", &[Running])]),
         scenario("clear", vec![said, cleared]),
     ]
 }
 
-fn ends() -> [Scenario; 4] {
-    let exit = step("exited", Deed::Command(Wish::Exit), Truth::Ended, &[Gone], &[Idle, Completed]);
-    let ended = |signal| step("ended", Deed::Signal(signal), Truth::Ended, &[Gone], &[Running, Idle]);
-    let alone = step("working", Deed::Launch, Truth::Asked("SLOW 12"), &[Running], &[Gone, Idle]);
-    let over = step("ended", Deed::Nothing, Truth::Ended, &[Gone], &[Running, Completed, Idle]);
+fn end_scenarios() -> [Scenario; 4] {
+    let exit = step(
+        "exited",
+        StepAction::SlashCommand(SlashCommand::Exit),
+        GroundTruth::ProcessEnded,
+        &[NoAgent],
+        &[Idle, Completed],
+    );
+    let ended =
+        |signal| step("ended", StepAction::Signal(signal), GroundTruth::ProcessEnded, &[NoAgent], &[Running, Idle]);
+    let alone = step("working", StepAction::Launch, GroundTruth::ModelAsked("SLOW 12"), &[Running], &[NoAgent, Idle]);
+    let over = step("ended", StepAction::Wait, GroundTruth::ProcessEnded, &[NoAgent], &[Running, Completed, Idle]);
     [
         scenario("exit", vec![exit]),
-        scenario("sigterm", vec![works("streaming", "SLOW 30"), ended(Signal::TERM)]),
+        scenario("sigterm", vec![starts_working("streaming", "SLOW 30"), ended(Signal::TERM)]),
         scenario("headless", vec![alone, over])
-            .opening(Opening::Shell { launch: Launch::Headless("SLOW 12"), trusted: true }),
+            .starting_from(StartCondition::Shell { launch: LaunchMode::Headless("SLOW 12"), trusted: true }),
         // The last of the core: nothing can follow it.
-        scenario("sigkill", vec![works("streaming", "SLOW 30"), ended(Signal::KILL)]).core(),
+        scenario("sigkill", vec![starts_working("streaming", "SLOW 30"), ended(Signal::KILL)]).core(),
     ]
 }

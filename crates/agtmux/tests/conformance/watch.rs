@@ -6,65 +6,65 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use agtmux_testkit::{Running, World};
+use agtmux_testkit::{ChildGuard, TestWorld};
 use serde_json::Value;
 
-use super::words::Shown;
+use super::states::ReportedState;
 
 /// One line in which the state of the pane's agent was another.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct StateReport {
     pub(crate) at: Instant,
-    pub(crate) shown: Shown,
+    pub(crate) state: ReportedState,
     pub(crate) reason: Option<String>,
 }
 
 /// Follows a pane for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct WatchLog {
-    _watch: Running,
-    heard: Arc<Mutex<Heard>>,
+    _watch: ChildGuard,
+    contents: Arc<Mutex<WatchLogContents>>,
 }
 
 #[derive(Debug, Default)]
-struct Heard {
-    told: Vec<Told>,
+struct WatchLogContents {
+    reports: Vec<StateReport>,
     lines: Vec<String>,
 }
 
 impl WatchLog {
-    pub(crate) fn start(world: &World, pane: &str) -> Self {
+    pub(crate) fn start(world: &TestWorld, pane: &str) -> Self {
         let mut watch = world.agtmux();
         watch.args(["watch", "--all", "--scope", "panes", "--format", "jsonl"]);
         watch.stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut watch = Running::start(&mut watch);
+        let mut watch = ChildGuard::start(&mut watch);
         let lines = watch.stdout.take().expect("it was piped");
-        let heard = Arc::new(Mutex::new(Heard::default()));
+        let heard = Arc::new(Mutex::new(WatchLogContents::default()));
         let (for_reader, pane) = (Arc::clone(&heard), pane.to_owned());
-        thread::spawn(move || listen(lines, &pane, &for_reader));
-        Self { _watch: watch, heard }
+        thread::spawn(move || collect_lines(lines, &pane, &for_reader));
+        Self { _watch: watch, contents: heard }
     }
 
     /// All that was told so far, the oldest first.
-    pub(crate) fn told(&self) -> Vec<Told> {
-        self.heard().told.clone()
+    pub(crate) fn state_reports(&self) -> Vec<StateReport> {
+        self.lock_contents().reports.clone()
     }
 
-    pub(crate) fn is_silent(&self) -> bool {
-        self.heard().lines.is_empty()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock_contents().lines.is_empty()
     }
 
     /// As they came, the newest of them.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.heard().lines.clone()
+        self.lock_contents().lines.clone()
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_contents(&self) -> MutexGuard<'_, WatchLogContents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn listen(lines: ChildStdout, pane: &str, heard: &Mutex<Heard>) {
+fn collect_lines(lines: ChildStdout, pane: &str, heard: &Mutex<WatchLogContents>) {
     for line in BufReader::new(lines).lines().map_while(Result::ok) {
         let at = Instant::now();
         let event: Value = serde_json::from_str(&line).unwrap_or_default();
@@ -72,20 +72,21 @@ fn listen(lines: ChildStdout, pane: &str, heard: &Mutex<Heard>) {
         if item["identity"]["pane_id"] != pane {
             continue;
         }
-        let told = read(&event, at);
+        let told = parse_report(&event, at);
         let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.lines.push(line);
-        let is_news = heard.told.last().is_none_or(|last| (last.shown, &last.reason) != (told.shown, &told.reason));
+        let is_news = heard.reports.last().is_none_or(|last| (last.state, &last.reason) != (told.state, &told.reason));
         if is_news {
-            heard.told.push(told);
+            heard.reports.push(told);
         }
     }
 }
 
-fn read(event: &Value, at: Instant) -> Told {
+fn parse_report(event: &Value, at: Instant) -> StateReport {
     let item = &event["item"];
     let text = |name: &str| item[name].as_str().map(str::to_owned);
     let is_gone = event["type"] == "remove" || item["agent_type"].is_null();
-    let shown = if is_gone { Shown::Gone } else { Shown::read(item["state"].as_str().unwrap_or_default()) };
-    Told { at, shown, reason: text("reason_code") }
+    let shown =
+        if is_gone { ReportedState::NoAgent } else { ReportedState::parse(item["state"].as_str().unwrap_or_default()) };
+    StateReport { at, state: shown, reason: text("reason_code") }
 }

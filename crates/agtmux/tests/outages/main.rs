@@ -2,25 +2,25 @@
 
 #[path = "../support/trial_agtmux.rs"]
 mod agtmux;
+mod broken_tmux;
+mod dead_servers;
+mod discovery;
 #[path = "../support/trial_elsewhere.rs"]
 mod elsewhere;
-mod faulty;
-mod found;
-mod gone;
 
 use std::time::Duration;
 
 use agtmux::{SOON, errors, items, list};
-use agtmux_testkit::{TmuxServer, World, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use serde_json::Value;
 
 /// How soon an outage has to be known. The goal is two seconds; here a machine may be busy with much else.
 const KNOWN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server with an agent, a second pane and a second window.
-fn server_with_agent(world: &World, name: &str) -> TmuxServer {
+fn server_with_agent(world: &TestWorld, name: &str) -> TestTmuxServer {
     let server = world.tmux(name);
-    server.new_session("work", &world.stand_in("claude"));
+    server.new_session("work", &world.fake_agent_command("claude"));
     server.run(&["split-window", "-t", "=work:", "cat"]);
     server.run(&["new-window", "-t", "=work:", "-n", "more", "cat"]);
     server
@@ -31,7 +31,7 @@ fn agent(listing: &Value, server: &str) -> Option<Value> {
 }
 
 #[track_caller]
-fn wait_for_agent(world: &World, server: &str, reason: &str) -> Value {
+fn wait_for_agent(world: &TestWorld, server: &str, reason: &str) -> Value {
     wait_for(&format!("the agent on {server} as unknown/{reason}"), SOON, || {
         let listing = list(world);
         let fits = agent(&listing, server).filter(|a| a["state"] == "unknown" && a["reason_code"] == reason);
@@ -40,7 +40,7 @@ fn wait_for_agent(world: &World, server: &str, reason: &str) -> Value {
 }
 
 #[track_caller]
-fn wait_for_error(world: &World, code: &str, server: Option<&str>) -> Value {
+fn wait_for_error(world: &TestWorld, code: &str, server: Option<&str>) -> Value {
     let wanted = (code.to_owned(), server.map(str::to_owned));
     wait_for(&format!("{code} for {server:?}"), SOON, || {
         let listing = list(world);
@@ -49,7 +49,7 @@ fn wait_for_error(world: &World, code: &str, server: Option<&str>) -> Value {
 }
 
 #[track_caller]
-fn wait_for_health(world: &World) -> Value {
+fn wait_for_health(world: &TestWorld) -> Value {
     wait_for("a listing without errors", SOON, || {
         let listing = list(world);
         if listing["partial"] == false { Ok(listing) } else { Err(listing.to_string()) }

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use agtmux_testkit::{TmuxServer, World, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for, wait_until};
 use serde_json::{Value, json};
 
 use super::agtmux::{SOON, configure, items, list, start, world};
@@ -20,8 +20,8 @@ const REDRAW: u8 = 0x0c;
 
 /// A world with a daemon. What is in it goes first.
 pub(crate) struct Stage {
-    pub(crate) server: TmuxServer,
-    pub(crate) world: World,
+    pub(crate) server: TestTmuxServer,
+    pub(crate) world: TestWorld,
 }
 
 impl Stage {
@@ -31,7 +31,7 @@ impl Stage {
     }
 
     /// The same with settings that speak of the world.
-    pub(crate) fn with(settings: impl FnOnce(&World) -> String) -> Self {
+    pub(crate) fn with(settings: impl FnOnce(&TestWorld) -> String) -> Self {
         let world = world();
         let settings = settings(&world);
         let is_set = |line: &&str| line.split(' ').next().is_some_and(|key| settings.contains(key));
@@ -52,13 +52,13 @@ impl Stage {
     }
 
     #[track_caller]
-    pub(crate) fn agent_on(&self, server: &TmuxServer, session: &str) -> Agent {
+    pub(crate) fn agent_on(&self, server: &TestTmuxServer, session: &str) -> Agent {
         self.agent_at("host", server, session)
     }
 
     /// The same on the server of a target.
     #[track_caller]
-    pub(crate) fn agent_at(&self, target: &str, server: &TmuxServer, session: &str) -> Agent {
+    pub(crate) fn agent_at(&self, target: &str, server: &TestTmuxServer, session: &str) -> Agent {
         let dir = self.fresh_dir();
         let pane = server.new_session(session, &self.agent_command(&dir));
         self.settled_at(target, server, pane, dir)
@@ -66,7 +66,7 @@ impl Stage {
 
     /// What starts a stand-in that keeps its notes there.
     pub(crate) fn agent_command(&self, dir: &Path) -> String {
-        format!("exec {} {SCRIPT} {}", self.world.shell_named("claude").display(), dir.display())
+        format!("exec {} {SCRIPT} {}", self.world.shell_copy("claude").display(), dir.display())
     }
 
     pub(crate) fn fresh_dir(&self) -> PathBuf {
@@ -78,12 +78,12 @@ impl Stage {
 
     /// The agent there, once it is seen at rest.
     #[track_caller]
-    pub(crate) fn settled(&self, server: &TmuxServer, pane: String, dir: PathBuf) -> Agent {
+    pub(crate) fn settled(&self, server: &TestTmuxServer, pane: String, dir: PathBuf) -> Agent {
         self.settled_at("host", server, pane, dir)
     }
 
     #[track_caller]
-    fn settled_at(&self, target: &str, server: &TmuxServer, pane: String, dir: PathBuf) -> Agent {
+    fn settled_at(&self, target: &str, server: &TestTmuxServer, pane: String, dir: PathBuf) -> Agent {
         wait_until("the stand-in to read", SOON, || dir.join("read").exists());
         let mut agent = Agent { target: target.into(), server: server.clone(), pane, dir, runtime: String::new() };
         let item = self.becomes(&agent, "idle");
@@ -190,7 +190,7 @@ pub(crate) fn assert_refused(answer: &Answer, code: &str) -> Value {
 
 pub(crate) struct Agent {
     pub(crate) target: String,
-    pub(crate) server: TmuxServer,
+    pub(crate) server: TestTmuxServer,
     pub(crate) pane: String,
     pub(crate) dir: PathBuf,
     pub(crate) runtime: String,

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 
 use crate::agtmux::{Done, run};
 
@@ -17,11 +17,11 @@ pub(crate) const CURSOR: &str = ".cursor/hooks.json";
 pub(crate) const COPILOT: &str = ".copilot/hooks/agtmux.json";
 pub(crate) const QWEN: &str = ".qwen/settings.json";
 
-pub(crate) fn file(world: &World, name: &str) -> PathBuf {
+pub(crate) fn file(world: &TestWorld, name: &str) -> PathBuf {
     world.home().join(name)
 }
 
-pub(crate) fn put(world: &World, name: &str, text: &str) -> PathBuf {
+pub(crate) fn put(world: &TestWorld, name: &str, text: &str) -> PathBuf {
     let path = file(world, name);
     fs::create_dir_all(path.parent().expect("a directory")).expect("the world is writable");
     fs::write(&path, text).expect("the world is writable");
@@ -32,12 +32,12 @@ pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).expect("readable")
 }
 
-pub(crate) fn setup(world: &World, args: &[&str]) -> Done {
+pub(crate) fn setup(world: &TestWorld, args: &[&str]) -> Done {
     run(world.agtmux().arg("setup").args(args))
 }
 
 #[track_caller]
-pub(crate) fn done(world: &World, args: &[&str]) -> Done {
+pub(crate) fn done(world: &TestWorld, args: &[&str]) -> Done {
     let done = setup(world, args);
     assert_eq!(done.code, Some(0), "{}{}", done.text(), done.stderr);
     done

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use agtmux_testkit::{Host, Hosts, TmuxServer, World, no_hosts_because, wait_for, wait_until};
+use agtmux_testkit::{TestHost, TestHosts, TestTmuxServer, TestWorld, hosts_unavailable_reason, wait_for, wait_until};
 use serde_json::{Value, json};
 
 use super::agtmux::{Done, SOON, agtmux, configure, items, run, start, world};
@@ -19,15 +19,15 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/stand_i
 const REDRAW: u8 = 0x0c;
 
 /// How soon trouble has to be known. The goal is ten seconds; here a machine may be busy with much else.
-pub(crate) const KNOWN_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// What is promised: this long after a host fell silent it is not called `ok` any more.
-const PROMISED: Duration = Duration::from_secs(10);
+const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
 /// Attempts are up to half a minute apart once a host has been away for long.
-pub(crate) const HEALED_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Says why a test cannot be done here, for those who count.
-pub(crate) fn skipped() -> bool {
-    let why = no_hosts_because();
+pub(crate) fn skip_without_hosts() -> bool {
+    let why = hosts_unavailable_reason();
     if let Some(why) = &why {
         eprintln!("SKIPPED: {why}");
     }
@@ -35,37 +35,37 @@ pub(crate) fn skipped() -> bool {
 }
 
 /// What is in it goes first.
-pub(crate) struct Hub {
-    pub(crate) hosts: Hosts,
-    pub(crate) world: World,
+pub(crate) struct HubFixture {
+    pub(crate) hosts: TestHosts,
+    pub(crate) world: TestWorld,
 }
 
-impl Hub {
+impl HubFixture {
     pub(crate) fn new() -> Self {
         let world = world();
         configure(&world, SETTINGS);
-        let hosts = Hosts::of(&world);
+        let hosts = TestHosts::for_hub(&world);
         start(&world);
         Self { hosts, world }
     }
 
     /// A host on which agtmux is installed, and which is watched.
     #[track_caller]
-    pub(crate) fn host(&self, alias: &str) -> Host {
-        let host = self.unwatched(alias);
-        self.watch(alias);
+    pub(crate) fn host(&self, alias: &str) -> TestHost {
+        let host = self.unwatched_host(alias);
+        self.add_target(alias);
         host
     }
 
     #[track_caller]
-    pub(crate) fn unwatched(&self, alias: &str) -> Host {
+    pub(crate) fn unwatched_host(&self, alias: &str) -> TestHost {
         let host = self.hosts.with_agtmux(alias, env!("CARGO_BIN_EXE_agtmux"));
         configure(host.world(), SETTINGS);
         host
     }
 
     #[track_caller]
-    pub(crate) fn watch(&self, alias: &str) {
+    pub(crate) fn add_target(&self, alias: &str) {
         let added = agtmux(&self.world, &["target", "add", alias, "--json"]);
         assert_eq!(added.json()["health"], "ok", "{}", added.text());
     }
@@ -96,13 +96,13 @@ impl Hub {
 
     /// The host has just fallen silent.
     #[track_caller]
-    pub(crate) fn degrades_in_time(&self, name: &str, since: Instant) -> Value {
-        let target = wait_for(&format!("{name} not to be ok"), KNOWN_WITHIN, || {
+    pub(crate) fn assert_degrades_in_time(&self, name: &str, since: Instant) -> Value {
+        let target = wait_for(&format!("{name} not to be ok"), OUTAGE_TIMEOUT, || {
             let target = self.target(name);
             if target["health"] == "ok" { Err(target.to_string()) } else { Ok(target) }
         });
         let after = since.elapsed();
-        assert!(after < PROMISED, "it was known after {after:?}: {target}");
+        assert!(after < MAX_OUTAGE_DELAY, "it was known after {after:?}: {target}");
         target
     }
 
@@ -112,7 +112,7 @@ impl Hub {
         items(&listing).iter().filter(|item| item["identity"]["target"] == target).cloned().collect()
     }
 
-    pub(crate) fn item(&self, target: &str, agent: &Agent) -> Option<Value> {
+    pub(crate) fn item(&self, target: &str, agent: &HubAgent) -> Option<Value> {
         let here = |item: &Value| {
             let identity = &item["identity"];
             identity["pane_id"] == agent.pane.as_str() && identity["server"] == agent.server.name()
@@ -121,12 +121,12 @@ impl Hub {
     }
 
     #[track_caller]
-    pub(crate) fn becomes(&self, target: &str, agent: &Agent, state: &str) -> Value {
-        self.becomes_within(target, agent, state, SOON)
+    pub(crate) fn wait_for_state(&self, target: &str, agent: &HubAgent, state: &str) -> Value {
+        self.wait_for_state_within(target, agent, state, SOON)
     }
 
     #[track_caller]
-    pub(crate) fn becomes_within(&self, target: &str, agent: &Agent, state: &str, within: Duration) -> Value {
+    pub(crate) fn wait_for_state_within(&self, target: &str, agent: &HubAgent, state: &str, within: Duration) -> Value {
         wait_for(&format!("{} on {target} to be {state}", agent.pane), within, || {
             let item = self.item(target, agent).unwrap_or_default();
             if item["agent_type"] == "claude" && item["state"] == state { Ok(item) } else { Err(item.to_string()) }
@@ -154,55 +154,55 @@ impl Hub {
 }
 
 /// A stand-in on a tmux server of some world.
-pub(crate) struct Agent {
-    pub(crate) server: TmuxServer,
+pub(crate) struct HubAgent {
+    pub(crate) server: TestTmuxServer,
     pub(crate) pane: String,
     pub(crate) dir: PathBuf,
 }
 
-impl Agent {
+impl HubAgent {
     #[track_caller]
-    pub(crate) fn start(world: &World, session: &str) -> Self {
+    pub(crate) fn start(world: &TestWorld, session: &str) -> Self {
         let n = fs::read_dir(world.home()).expect("a home").count();
         let dir = world.home().join(format!("notes-{n}"));
         fs::create_dir_all(&dir).expect("the world is writable");
         let server = world.tmux("default");
-        let command = format!("exec {} {SCRIPT} {}", world.shell_named("claude").display(), dir.display());
+        let command = format!("exec {} {SCRIPT} {}", world.shell_copy("claude").display(), dir.display());
         let pane = server.new_session(session, &command);
         wait_until("the stand-in to read", SOON, || dir.join("read").exists());
         Self { server, pane, dir }
     }
 
-    fn read(&self) -> Vec<u8> {
+    fn bytes_read(&self) -> Vec<u8> {
         fs::read(self.dir.join("read")).unwrap_or_default()
     }
 
     /// What was typed, once everything has arrived that was typed before.
     #[track_caller]
-    pub(crate) fn typed(&self) -> String {
-        let count = || self.read().iter().filter(|byte| **byte == REDRAW).count();
+    pub(crate) fn typed_text(&self) -> String {
+        let count = || self.bytes_read().iter().filter(|byte| **byte == REDRAW).count();
         let before = count();
         self.server.run(&["send-keys", "-t", &self.pane, "C-l"]);
         wait_until("the stand-in to draw again", SOON, || count() > before);
-        let typed = self.read().into_iter().filter(|byte| *byte != REDRAW).collect();
+        let typed = self.bytes_read().into_iter().filter(|byte| *byte != REDRAW).collect();
         String::from_utf8(typed).expect("text")
     }
 
     #[track_caller]
-    pub(crate) fn draws(&self, scene: &str) {
+    pub(crate) fn draw_scene(&self, scene: &str) {
         fs::write(self.dir.join("scene.new"), format!("{scene}\n")).expect("the world is writable");
         fs::rename(self.dir.join("scene.new"), self.dir.join("scene")).expect("the world is writable");
-        self.typed();
+        self.typed_text();
     }
 }
 
 /// The name of a runtime, as an action takes it.
-pub(crate) fn runtime(item: &Value) -> String {
+pub(crate) fn runtime_ref(item: &Value) -> String {
     format!("runtime:{}", item["runtime_id"].as_str().unwrap_or_else(|| panic!("no agent in {item}")))
 }
 
 /// A command on the host itself.
 #[track_caller]
-pub(crate) fn on(host: &Host, args: &[&str]) -> Done {
+pub(crate) fn run_on_host(host: &TestHost, args: &[&str]) -> Done {
     run(host.world().agtmux().args(args))
 }

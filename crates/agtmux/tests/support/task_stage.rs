@@ -6,17 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agtmux_testkit::{TmuxServer, World, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use serde_json::Value;
 
 use crate::agtmux::{Done, SOON, run, start, world};
 
 pub(crate) struct Stage {
-    pub(crate) tmux: TmuxServer,
+    pub(crate) tmux: TestTmuxServer,
     pub(crate) project: PathBuf,
     pub(crate) session: String,
     pub(crate) locale: &'static str,
-    pub(crate) world: World,
+    pub(crate) world: TestWorld,
 }
 
 /// What `task run` prints.

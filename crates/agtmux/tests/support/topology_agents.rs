@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use agtmux_api::wire::PaneItem;
 use agtmux_core::state::{ReasonCode, State};
-use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 
 use super::{picture, world};
@@ -12,14 +12,14 @@ use super::{picture, world};
 const SOON: Duration = Duration::from_secs(20);
 
 /// What a stand-in does: it reads until its input ends.
-const READ: &str = "'while read -r line; do :; done'";
+const READ_LOOP: &str = "'while read -r line; do :; done'";
 
-struct Stage {
-    tmux: TmuxServer,
-    world: World,
+struct AgentPaneFixture {
+    tmux: TestTmuxServer,
+    world: TestWorld,
 }
 
-impl Stage {
+impl AgentPaneFixture {
     fn new() -> Self {
         let world = world();
         let tmux = world.tmux("first");
@@ -28,13 +28,13 @@ impl Stage {
     }
 
     /// A pane of its own for this command. Gives its id.
-    fn pane(&self, command: &str) -> String {
+    fn new_pane(&self, command: &str) -> String {
         self.tmux.run(&["new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "=stage:", command])
     }
 
     /// A pane with a shell into which somebody typed this.
-    fn shell(&self, typed: &str) -> String {
-        let pane = self.pane("exec sh -i");
+    fn shell_with_line(&self, typed: &str) -> String {
+        let pane = self.new_pane("exec sh -i");
         self.type_line(&pane, typed);
         pane
     }
@@ -48,7 +48,7 @@ impl Stage {
     }
 
     #[track_caller]
-    fn see(&self, what: &str, pane: &str, is_so: impl Fn(&PaneItem) -> bool) -> PaneItem {
+    fn wait_for_pane(&self, what: &str, pane: &str, is_so: impl Fn(&PaneItem) -> bool) -> PaneItem {
         wait_for(what, SOON, || {
             let panes = picture::listed::<PaneItem>(&self.world, "panes")?;
             let seen = panes.into_iter().find(|item| item.identity.pane_id.to_string() == pane);
@@ -59,8 +59,8 @@ impl Stage {
 
     /// An agent that runs, and whose state nothing reads.
     #[track_caller]
-    fn see_agent(&self, agent: &str, pane: &str) -> PaneItem {
-        let item = self.see(&format!("{agent} in {pane}"), pane, |item| {
+    fn wait_for_agent(&self, agent: &str, pane: &str) -> PaneItem {
+        let item = self.wait_for_pane(&format!("{agent} in {pane}"), pane, |item| {
             agent_of(item) == Some(agent) && item.reason_code == Some(ReasonCode::UnsupportedSignal)
         });
         assert!(item.state == Some(State::Unknown) && item.runtime_id.is_some(), "not what an agent is: {item:?}");
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     /// Under load tmux may miss the end of a child until the next one ends.
-    fn wait_until_death_is_told(&self, pane: &str) {
+    fn wait_for_death_status(&self, pane: &str) {
         wait_until("tmux to say how a pane died", SOON, || {
             self.tmux.run(&["run-shell", "true"]);
             let told = self.tmux.rows(&["list-panes", "-a"], &["pane_id", "pane_dead_status", "pane_dead_signal"]);
@@ -98,109 +98,111 @@ fn is_without_agent(item: &PaneItem) -> bool {
 
 #[test]
 fn every_agent_is_known_by_its_program() {
-    let stage = Stage::new();
+    let stage = AgentPaneFixture::new();
     let programs = ["claude", "codex", "gemini", "copilot", "cursor-agent", "opencode", "pi", "qwen", "aider"];
-    let panes: Vec<String> = programs.iter().map(|program| stage.pane(&stage.world.stand_in(program))).collect();
+    let panes: Vec<String> =
+        programs.iter().map(|program| stage.new_pane(&stage.world.fake_agent_command(program))).collect();
     for (program, pane) in programs.iter().zip(&panes) {
-        stage.see_agent(program.strip_suffix("-agent").unwrap_or(program), pane);
+        stage.wait_for_agent(program.strip_suffix("-agent").unwrap_or(program), pane);
     }
-    stage.see("no agent in a pane without one", "%0", is_without_agent);
+    stage.wait_for_pane("no agent in a pane without one", "%0", is_without_agent);
 }
 
 #[test]
 fn an_agent_is_found_behind_wrappers() {
-    let stage = Stage::new();
-    let claude = stage.world.shell_named("claude").display().to_string();
+    let stage = AgentPaneFixture::new();
+    let claude = stage.world.shell_copy("claude").display().to_string();
     let script = stage.world.home().join("start-it");
-    std::fs::write(&script, format!("#!/bin/sh\n{claude} -c {READ}\nexit 3\n")).expect("the home is writable");
+    std::fs::write(&script, format!("#!/bin/sh\n{claude} -c {READ_LOOP}\nexit 3\n")).expect("the home is writable");
     let wrapped = [
-        format!("sh -c \"{claude} -c {READ}; exit 3\""),
-        format!("env -u NOTHING SOME=thing {claude} -c {READ}"),
-        format!("({claude} -c {READ}; exit 3); exit 4"),
+        format!("sh -c \"{claude} -c {READ_LOOP}; exit 3\""),
+        format!("env -u NOTHING SOME=thing {claude} -c {READ_LOOP}"),
+        format!("({claude} -c {READ_LOOP}; exit 3); exit 4"),
         format!("sh {}; exit 5", script.display()),
     ];
-    let panes: Vec<String> = wrapped.iter().map(|command| stage.pane(command)).collect();
+    let panes: Vec<String> = wrapped.iter().map(|command| stage.new_pane(command)).collect();
     for pane in &panes {
-        stage.see_agent("claude", pane);
+        stage.wait_for_agent("claude", pane);
     }
 }
 
 #[test]
 fn a_suspended_agent_stays_the_same_agent() {
-    let stage = Stage::new();
-    let claude = stage.world.shell_named("claude").display().to_string();
-    let pane = stage.shell(&format!("{claude} -c {READ}"));
-    let running = stage.see_agent("claude", &pane);
+    let stage = AgentPaneFixture::new();
+    let claude = stage.world.shell_copy("claude").display().to_string();
+    let pane = stage.shell_with_line(&format!("{claude} -c {READ_LOOP}"));
+    let running = stage.wait_for_agent("claude", &pane);
     stage.press(&pane, "C-z");
-    let suspended = stage.see("a suspended agent", &pane, |item| item.reason_code == Some(ReasonCode::Suspended));
+    let suspended =
+        stage.wait_for_pane("a suspended agent", &pane, |item| item.reason_code == Some(ReasonCode::Suspended));
     assert_eq!((suspended.state, agent_of(&suspended)), (Some(State::Unknown), Some("claude")));
     assert_eq!(suspended.runtime_id, running.runtime_id);
     stage.type_line(&pane, "fg");
-    let resumed = stage.see_agent("claude", &pane);
+    let resumed = stage.wait_for_agent("claude", &pane);
     assert_eq!(resumed.runtime_id, running.runtime_id);
     assert!(resumed.state_version > suspended.state_version, "each state has its own number");
 }
 
 #[test]
 fn the_end_of_an_agent_leaves_its_pane() {
-    let stage = Stage::new();
-    let claude = stage.world.shell_named("claude").display().to_string();
-    let pane = stage.shell(&format!("{claude} -c {READ}"));
-    let first = stage.see_agent("claude", &pane);
+    let stage = AgentPaneFixture::new();
+    let claude = stage.world.shell_copy("claude").display().to_string();
+    let pane = stage.shell_with_line(&format!("{claude} -c {READ_LOOP}"));
+    let first = stage.wait_for_agent("claude", &pane);
     stage.press(&pane, "C-d");
-    stage.see("a pane without its agent", &pane, is_without_agent);
-    stage.type_line(&pane, &format!("{claude} -c {READ}"));
-    let second = stage.see_agent("claude", &pane);
+    stage.wait_for_pane("a pane without its agent", &pane, is_without_agent);
+    stage.type_line(&pane, &format!("{claude} -c {READ_LOOP}"));
+    let second = stage.wait_for_agent("claude", &pane);
     assert_ne!(second.runtime_id, first.runtime_id, "another life of the pane");
 }
 
 /// Nothing is printed when it dies: only its process tells.
 #[test]
 fn a_killed_agent_is_gone_at_once() {
-    let stage = Stage::new();
-    let claude = stage.world.shell_named("claude").display().to_string();
-    let pane = stage.pane(&format!("exec 2>/dev/null; {claude} -c {READ}; exec cat"));
-    stage.see_agent("claude", &pane);
+    let stage = AgentPaneFixture::new();
+    let claude = stage.world.shell_copy("claude").display().to_string();
+    let pane = stage.new_pane(&format!("exec 2>/dev/null; {claude} -c {READ_LOOP}; exec cat"));
+    stage.wait_for_agent("claude", &pane);
     let pid = stage.agent_process(&pane, "/claude");
     process::signal(pid, Signal::KILL);
     let killed = Instant::now();
-    stage.see("a pane without its killed agent", &pane, is_without_agent);
+    stage.wait_for_pane("a pane without its killed agent", &pane, is_without_agent);
     println!("the end of a killed agent was listed after {:?}", killed.elapsed());
 }
 
 #[test]
 fn a_respawned_pane_has_another_agent() {
-    let stage = Stage::new();
-    let command = stage.world.stand_in("claude");
-    let pane = stage.pane(&command);
-    let first = stage.see_agent("claude", &pane);
+    let stage = AgentPaneFixture::new();
+    let command = stage.world.fake_agent_command("claude");
+    let pane = stage.new_pane(&command);
+    let first = stage.wait_for_agent("claude", &pane);
     stage.tmux.run(&["respawn-pane", "-k", "-t", &pane, &command]);
     let is_another = |item: &PaneItem| item.runtime_id.is_some() && item.runtime_id != first.runtime_id;
-    let second = stage.see("the agent of the next life", &pane, is_another);
+    let second = stage.wait_for_pane("the agent of the next life", &pane, is_another);
     assert_eq!(agent_of(&second), Some("claude"));
 }
 
 #[test]
 fn a_dead_pane_has_no_agent_and_tells_how_it_died() {
-    let stage = Stage::new();
+    let stage = AgentPaneFixture::new();
     stage.tmux.run(&["set-option", "-wg", "remain-on-exit", "on"]);
-    let claude = stage.world.shell_named("claude").display().to_string();
-    let exits = stage.pane(&format!("exec {claude} -c 'read -r line; exit 7'"));
-    let killed = stage.pane(&stage.world.stand_in("codex"));
-    let first = stage.see_agent("claude", &exits);
-    stage.see_agent("codex", &killed);
+    let claude = stage.world.shell_copy("claude").display().to_string();
+    let exits = stage.new_pane(&format!("exec {claude} -c 'read -r line; exit 7'"));
+    let killed = stage.new_pane(&stage.world.fake_agent_command("codex"));
+    let first = stage.wait_for_agent("claude", &exits);
+    stage.wait_for_agent("codex", &killed);
     stage.press(&exits, "Enter");
     process::signal(stage.agent_process(&killed, "/codex"), Signal::KILL);
-    stage.wait_until_death_is_told(&exits);
-    stage.wait_until_death_is_told(&killed);
+    stage.wait_for_death_status(&exits);
+    stage.wait_for_death_status(&killed);
     let how =
         |code, signal| move |item: &PaneItem| item.dead.is_some_and(|d| (d.exit_code, d.signal) == (code, signal));
-    let item = stage.see("an exit code", &exits, how(Some(7), None));
+    let item = stage.wait_for_pane("an exit code", &exits, how(Some(7), None));
     assert!(is_without_agent(&item), "the dead have no agent: {item:?}");
-    let item = stage.see("a signal", &killed, how(None, Some(9)));
+    let item = stage.wait_for_pane("a signal", &killed, how(None, Some(9)));
     assert!(is_without_agent(&item), "the dead have no agent: {item:?}");
-    stage.tmux.run(&["respawn-pane", "-t", &exits, &format!("exec {claude} -c {READ}")]);
-    let revived = stage.see_agent("claude", &exits);
+    stage.tmux.run(&["respawn-pane", "-t", &exits, &format!("exec {claude} -c {READ_LOOP}")]);
+    let revived = stage.wait_for_agent("claude", &exits);
     assert_eq!(revived.dead, None);
     assert_ne!(revived.runtime_id, first.runtime_id);
 }

@@ -5,15 +5,15 @@ use std::fmt;
 use std::time::Duration;
 
 #[derive(Debug, Default)]
-pub(crate) struct Figures(BTreeMap<&'static str, Vec<Duration>>);
+pub(crate) struct LatencyTable(BTreeMap<&'static str, Vec<Duration>>);
 
-impl Figures {
-    pub(crate) fn note(&mut self, kind: &'static str, took: Duration) {
+impl LatencyTable {
+    pub(crate) fn record(&mut self, kind: &'static str, took: Duration) {
         self.0.entry(kind).or_default().push(took);
     }
 }
 
-impl fmt::Display for Figures {
+impl fmt::Display for LatencyTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -4,12 +4,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// xorshift64*. The same seed gives the same run.
 #[derive(Debug, Clone)]
-pub(crate) struct Random {
+pub(crate) struct XorshiftRandom {
     seed: u64,
     state: u64,
 }
 
-impl Random {
+impl XorshiftRandom {
     /// From `AGTMUX_SEED`, or another one each time.
     pub(crate) fn from_env() -> Self {
         let given = std::env::var("AGTMUX_SEED").ok();

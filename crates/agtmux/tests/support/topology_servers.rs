@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use agtmux_api::wire::{PaneItem, SessionItem, Summary, WindowItem};
+use agtmux_api::wire::{ListSummary, PaneItem, SessionItem, WindowItem};
 use agtmux_core::state::State;
-use agtmux_testkit::{World, process, wait_for, wait_until};
+use agtmux_testkit::{TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 
 use super::picture::listing;
@@ -14,7 +14,7 @@ use super::world;
 const SOON: Duration = Duration::from_secs(20);
 
 /// Each pane that has an agent: its place, and the runtime in it.
-fn agents(world: &World) -> BTreeMap<String, String> {
+fn agents(world: &TestWorld) -> BTreeMap<String, String> {
     let with_agent = |item: PaneItem| {
         let place = format!("{} {} {}", item.identity.server, item.identity.session_name, item.identity.pane_id);
         Some((place, item.runtime_id?))
@@ -23,7 +23,7 @@ fn agents(world: &World) -> BTreeMap<String, String> {
 }
 
 #[track_caller]
-fn wait_for_agents(world: &World, places: &[&str]) -> BTreeMap<String, String> {
+fn wait_for_agents(world: &TestWorld, places: &[&str]) -> BTreeMap<String, String> {
     wait_for(&format!("agents in {places:?} and nowhere else"), SOON, || {
         let found = agents(world);
         if found.keys().eq(places) { Ok(found) } else { Err(found) }
@@ -31,8 +31,8 @@ fn wait_for_agents(world: &World, places: &[&str]) -> BTreeMap<String, String> {
 }
 
 /// The command of an agent. It can be made once: a program that runs cannot be written.
-fn claude(world: &World) -> String {
-    world.stand_in("claude")
+fn claude(world: &TestWorld) -> String {
+    world.fake_agent_command("claude")
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_server_that_crashed_and_its_successor_are_kept_apart() {
     let server = world.tmux("first");
     let claude = claude(&world);
     server.new_session("before", &claude);
-    server.run(&["new-window", "-d", "-t", "=before:", &world.stand_in("codex")]);
+    server.run(&["new-window", "-d", "-t", "=before:", &world.fake_agent_command("codex")]);
     let before = wait_for_agents(&world, &["first before %0", "first before %1"]);
     let pid = server.pid();
     process::signal(pid, Signal::KILL);
@@ -119,7 +119,7 @@ fn grouped_sessions_are_listed_each_and_counted_once() {
 
 /// One agent, shown in each of these sessions.
 #[track_caller]
-fn assert_shared_by(world: &World, sessions: &[&str]) {
+fn assert_shared_by(world: &TestWorld, sessions: &[&str]) {
     let panes = listing::<PaneItem>(world, "panes");
     assert_counted_once(&panes.summary);
     let windows = listing::<WindowItem>(world, "windows");
@@ -133,14 +133,14 @@ fn assert_shared_by(world: &World, sessions: &[&str]) {
 }
 
 #[track_caller]
-fn assert_counted_once(summary: &Summary) {
+fn assert_counted_once(summary: &ListSummary) {
     assert_eq!(summary.by_agent, BTreeMap::from([("claude".into(), 1)]));
     assert_eq!(summary.by_target, BTreeMap::from([("host".into(), 1)]));
     assert_eq!(summary.by_state.of(State::Unknown), 1);
 }
 
 #[track_caller]
-fn wait_for_session(world: &World, name: &str) -> SessionItem {
+fn wait_for_session(world: &TestWorld, name: &str) -> SessionItem {
     wait_for(&format!("session {name}"), SOON, || {
         listing::<SessionItem>(world, "sessions").items.into_iter().find(|item| item.identity.session_name == name)
     })

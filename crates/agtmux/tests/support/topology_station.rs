@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 
 /// More than tmux needs for anything.
-const ANSWER: Duration = Duration::from_secs(30);
+const TMUX_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The title comes last: it may hold anything but a newline.
 const FORMAT: &str = "#{pid}|#{session_id}|#{session_name}|#{window_id}|#{window_name}|#{pane_id}|#{pane_pid}|\
@@ -16,16 +16,16 @@ const FORMAT: &str = "#{pid}|#{session_id}|#{session_name}|#{window_id}|#{window
 pub(crate) const PROGRAM: &str = "exec cat";
 
 #[derive(Debug)]
-pub(crate) struct Station {
-    server: TmuxServer,
+pub(crate) struct ModelServer {
+    server: TestTmuxServer,
     keeps_dead_panes: bool,
     pid: Option<u32>,
-    panes: Vec<TruePane>,
+    panes: Vec<TmuxPaneRow>,
 }
 
 /// One row of `list-panes -a`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TruePane {
+pub(crate) struct TmuxPaneRow {
     pub(crate) session: String,
     pub(crate) session_name: String,
     pub(crate) window: String,
@@ -38,13 +38,13 @@ pub(crate) struct TruePane {
 
 /// Something to do to a server.
 #[derive(Debug, Clone)]
-pub(crate) enum Deed {
+pub(crate) enum ServerAction {
     Start {
         session: String,
     },
     Tmux(Vec<String>),
     /// Of the first process of this pane, behind tmux's back.
-    Kill {
+    KillPaneProcess {
         pane: String,
     },
     /// By the program in the pane.
@@ -52,7 +52,7 @@ pub(crate) enum Deed {
         pane: String,
         title: String,
     },
-    End,
+    KillServer,
     Restart {
         session: String,
     },
@@ -62,9 +62,9 @@ pub(crate) enum Deed {
     },
 }
 
-impl Station {
+impl ModelServer {
     /// No server runs yet.
-    pub(crate) fn new(world: &World, name: &str, keeps_dead_panes: bool) -> Self {
+    pub(crate) fn new(world: &TestWorld, name: &str, keeps_dead_panes: bool) -> Self {
         Self { server: world.tmux(name), keeps_dead_panes, pid: None, panes: Vec::new() }
     }
 
@@ -77,20 +77,20 @@ impl Station {
     }
 
     /// As they were after the last deed, in tmux's order. Nothing happens by itself in between.
-    pub(crate) fn panes(&self) -> &[TruePane] {
+    pub(crate) fn panes(&self) -> &[TmuxPaneRow] {
         &self.panes
     }
 
     /// Returns when it is done and tmux shows it; an error says why tmux refused.
-    pub(crate) fn perform(&mut self, deed: &Deed) -> Result<(), String> {
+    pub(crate) fn perform(&mut self, deed: &ServerAction) -> Result<(), String> {
         match deed {
-            Deed::Start { session } => self.start(session),
-            Deed::Tmux(words) => self.run(words),
-            Deed::Kill { pane } => self.kill(pane),
-            Deed::SetTitle { pane, title } => self.set_title(pane, title),
-            Deed::End => self.end(),
-            Deed::Restart { session } => self.end().and_then(|()| self.start(session)),
-            Deed::CrashAndRestart { session } => self.crash().and_then(|()| self.start(session)),
+            ServerAction::Start { session } => self.start(session),
+            ServerAction::Tmux(words) => self.run(words),
+            ServerAction::KillPaneProcess { pane } => self.kill(pane),
+            ServerAction::SetTitle { pane, title } => self.set_title(pane, title),
+            ServerAction::KillServer => self.kill_server(),
+            ServerAction::Restart { session } => self.kill_server().and_then(|()| self.start(session)),
+            ServerAction::CrashAndRestart { session } => self.crash().and_then(|()| self.start(session)),
         }
     }
 
@@ -109,23 +109,23 @@ impl Station {
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         words.extend([";", "list-panes", "-a", "-F", FORMAT]);
         match self.server.try_run(&words) {
-            Ok(answer) if !answer.is_empty() => self.take_in(&answer),
-            Ok(_) => self.see_it_end(),
-            Err(error) => self.explain(error)?,
+            Ok(answer) if !answer.is_empty() => self.update_panes(&answer),
+            Ok(_) => self.wait_for_exit(),
+            Err(error) => self.check_refusal(error)?,
         }
         Ok(())
     }
 
-    fn take_in(&mut self, answer: &str) {
-        let rows: Vec<(u32, TruePane)> = answer.lines().map(parse).collect();
+    fn update_panes(&mut self, answer: &str) {
+        let rows: Vec<(u32, TmuxPaneRow)> = answer.lines().map(parse).collect();
         self.pid = rows.first().map(|(pid, _)| *pid);
         self.panes = rows.into_iter().map(|(_, pane)| pane).collect();
     }
 
     /// Either the command was refused, or it took away the last session and the server went with it.
-    fn explain(&mut self, error: String) -> Result<(), String> {
+    fn check_refusal(&mut self, error: String) -> Result<(), String> {
         let Some(pid) = self.pid else { return Err(error) };
-        let ended = wait_for("the server to answer or to end", ANSWER, || {
+        let ended = wait_for("the server to answer or to end", TMUX_TIMEOUT, || {
             if !process::is_alive(pid) {
                 return Some(true);
             }
@@ -134,13 +134,13 @@ impl Station {
         if !ended {
             return Err(error);
         }
-        self.see_it_end();
+        self.wait_for_exit();
         Ok(())
     }
 
-    fn see_it_end(&mut self) {
+    fn wait_for_exit(&mut self) {
         if let Some(pid) = self.pid.take() {
-            wait_until("the end of a server without sessions", ANSWER, || !process::is_alive(pid));
+            wait_until("the end of a server without sessions", TMUX_TIMEOUT, || !process::is_alive(pid));
         }
         self.panes.clear();
     }
@@ -148,8 +148,8 @@ impl Station {
     fn kill(&mut self, pane: &str) -> Result<(), String> {
         let pid = self.panes.iter().find(|row| row.id == pane).map(|row| row.pid).ok_or("no such pane")?;
         process::signal(pid, Signal::KILL);
-        wait_until("tmux to see a process's end", ANSWER, || {
-            self.read_again();
+        wait_until("tmux to see a process's end", TMUX_TIMEOUT, || {
+            self.refresh();
             self.panes.iter().all(|row| row.id != pane || row.dead)
         });
         Ok(())
@@ -158,39 +158,39 @@ impl Station {
     fn set_title(&mut self, pane: &str, title: &str) -> Result<(), String> {
         let text = format!("\x1b]2;{title}\x07");
         self.server.try_run(&["send-keys", "-t", pane, "-l", &text, ";", "send-keys", "-t", pane, "Enter"])?;
-        wait_until("tmux to see a title", ANSWER, || {
-            self.read_again();
+        wait_until("tmux to see a title", TMUX_TIMEOUT, || {
+            self.refresh();
             self.panes.iter().any(|row| row.id == pane && row.title == title)
         });
         Ok(())
     }
 
-    fn read_again(&mut self) {
+    fn refresh(&mut self) {
         match self.server.try_run(&["list-panes", "-a", "-F", FORMAT]) {
-            Ok(answer) if !answer.is_empty() => self.take_in(&answer),
-            _ => self.see_it_end(),
+            Ok(answer) if !answer.is_empty() => self.update_panes(&answer),
+            _ => self.wait_for_exit(),
         }
     }
 
-    fn end(&mut self) -> Result<(), String> {
+    fn kill_server(&mut self) -> Result<(), String> {
         self.server.try_run(&["kill-server"])?;
-        self.see_it_end();
+        self.wait_for_exit();
         Ok(())
     }
 
     fn crash(&mut self) -> Result<(), String> {
         process::signal(self.pid.ok_or("no server")?, Signal::KILL);
-        self.see_it_end();
+        self.wait_for_exit();
         Ok(())
     }
 }
 
-fn parse(row: &str) -> (u32, TruePane) {
+fn parse(row: &str) -> (u32, TmuxPaneRow) {
     let fields: Vec<&str> = row.splitn(9, '|').collect();
     let [server, session, session_name, window, window_name, id, pid, dead, title] = fields[..] else {
         panic!("not a row: {row}");
     };
-    let pane = TruePane {
+    let pane = TmuxPaneRow {
         session: session.into(),
         session_name: session_name.into(),
         window: window.into(),

@@ -7,86 +7,86 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use agtmux_api::wire::{EventKind, Item, WatchEvent};
-use agtmux_testkit::{Running, World};
+use agtmux_api::wire::{WatchEvent, WatchEventKind, WatchItem};
+use agtmux_testkit::{ChildGuard, TestWorld};
 
-use super::picture::{Picture, claim};
+use super::picture::{TopologyEntries, entry_of_item};
 
 /// Follows one scope for as long as it lives.
-pub(crate) struct Follower {
-    _watch: Running,
-    heard: Arc<Mutex<Heard>>,
+pub(crate) struct WatchFollower {
+    _watch: ChildGuard,
+    followed: Arc<Mutex<FollowedItems>>,
 }
 
 /// The snapshot with all events applied to it.
-struct Heard {
-    items: BTreeMap<String, Item>,
-    picture: Picture,
-    pictured_at: Instant,
+struct FollowedItems {
+    items: BTreeMap<String, WatchItem>,
+    entries: TopologyEntries,
+    changed_at: Instant,
     last_seq: u64,
     snapshot_over: bool,
     events: usize,
-    faults: Vec<String>,
+    errors: Vec<String>,
 }
 
-impl Follower {
-    pub(crate) fn start(world: &World, scope: &'static str) -> Self {
+impl WatchFollower {
+    pub(crate) fn start(world: &TestWorld, scope: &'static str) -> Self {
         let mut watch = world.agtmux();
         watch.args(["watch", "--all", "--format", "jsonl", "--scope", scope]).stdout(Stdio::piped());
-        let mut watch = Running::start(&mut watch);
+        let mut watch = ChildGuard::start(&mut watch);
         let lines = watch.stdout.take().expect("it was piped");
-        let heard = Arc::new(Mutex::new(Heard::nothing()));
+        let heard = Arc::new(Mutex::new(FollowedItems::empty()));
         let for_reader = Arc::clone(&heard);
-        thread::spawn(move || listen(lines, &for_reader));
-        Self { _watch: watch, heard }
+        thread::spawn(move || read_events(lines, &for_reader));
+        Self { _watch: watch, followed: heard }
     }
 
     /// What it believes to be there, and since when.
-    pub(crate) fn picture(&self) -> (Picture, Instant) {
-        let heard = self.heard();
-        (heard.picture.clone(), heard.pictured_at)
+    pub(crate) fn entries(&self) -> (TopologyEntries, Instant) {
+        let heard = self.followed();
+        (heard.entries.clone(), heard.changed_at)
     }
 
     /// The items as they were last told, by their identity.
-    pub(crate) fn items(&self) -> BTreeMap<String, Item> {
-        self.heard().items.clone()
+    pub(crate) fn items(&self) -> BTreeMap<String, WatchItem> {
+        self.followed().items.clone()
     }
 
     pub(crate) fn events(&self) -> usize {
-        self.heard().events
+        self.followed().events
     }
 
     #[track_caller]
     pub(crate) fn assert_consistent(&self) {
-        let faults = &self.heard().faults;
+        let faults = &self.followed().errors;
         assert!(faults.is_empty(), "the stream contradicts itself: {faults:#?}");
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn followed(&self) -> MutexGuard<'_, FollowedItems> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn listen(lines: ChildStdout, heard: &Mutex<Heard>) {
+fn read_events(lines: ChildStdout, heard: &Mutex<FollowedItems>) {
     for line in BufReader::new(lines).lines().map_while(Result::ok) {
         let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
         match serde_json::from_str(&line) {
             Ok(event) => heard.apply(event),
-            Err(error) => heard.faults.push(format!("{error} in {line}")),
+            Err(error) => heard.errors.push(format!("{error} in {line}")),
         }
     }
 }
 
-impl Heard {
-    fn nothing() -> Self {
+impl FollowedItems {
+    fn empty() -> Self {
         Self {
             items: BTreeMap::new(),
-            picture: Picture::new(),
-            pictured_at: Instant::now(),
+            entries: TopologyEntries::new(),
+            changed_at: Instant::now(),
             last_seq: 0,
             snapshot_over: false,
             events: 0,
-            faults: Vec::new(),
+            errors: Vec::new(),
         }
     }
 
@@ -94,45 +94,45 @@ impl Heard {
         self.events += 1;
         self.check_order(&event);
         match (&event.kind, event.item.clone()) {
-            (EventKind::Snapshot | EventKind::Upsert, Some(item)) => self.put(&event, item),
-            (EventKind::Remove, Some(item)) => self.remove(&event, &item),
-            _ => self.faults.push(format!("nobody was behind, and yet {event:?}")),
+            (WatchEventKind::Snapshot | WatchEventKind::Upsert, Some(item)) => self.put(&event, item),
+            (WatchEventKind::Remove, Some(item)) => self.remove(&event, &item),
+            _ => self.errors.push(format!("nobody was behind, and yet {event:?}")),
         }
-        let picture: Picture = self.items.values().map(claim).collect();
-        if picture != self.picture {
-            (self.picture, self.pictured_at) = (picture, Instant::now());
+        let picture: TopologyEntries = self.items.values().map(entry_of_item).collect();
+        if picture != self.entries {
+            (self.entries, self.changed_at) = (picture, Instant::now());
         }
     }
 
     /// The items of the snapshot share a number; after it numbers grow.
     fn check_order(&mut self, event: &WatchEvent) {
-        let is_snapshot = event.kind == EventKind::Snapshot;
+        let is_snapshot = event.kind == WatchEventKind::Snapshot;
         let grows = event.seq > self.last_seq || (is_snapshot && event.seq == self.last_seq);
         if !grows || (is_snapshot && self.snapshot_over) {
-            self.faults.push(format!("after {}: {event:?}", self.last_seq));
+            self.errors.push(format!("after {}: {event:?}", self.last_seq));
         }
         self.snapshot_over |= !is_snapshot;
         self.last_seq = event.seq;
     }
 
-    fn put(&mut self, event: &WatchEvent, item: Item) {
+    fn put(&mut self, event: &WatchEvent, item: WatchItem) {
         if self.items.get(&identity(&item)) == Some(&item) {
-            self.faults.push(format!("told twice: {event:?}"));
+            self.errors.push(format!("told twice: {event:?}"));
         }
         self.items.insert(identity(&item), item);
     }
 
-    fn remove(&mut self, event: &WatchEvent, item: &Item) {
+    fn remove(&mut self, event: &WatchEvent, item: &WatchItem) {
         if self.items.remove(&identity(item)).is_none() {
-            self.faults.push(format!("never told of what goes: {event:?}"));
+            self.errors.push(format!("never told of what goes: {event:?}"));
         }
     }
 }
 
-pub(crate) fn identity(item: &Item) -> String {
+pub(crate) fn identity(item: &WatchItem) -> String {
     match item {
-        Item::Pane(pane) => format!("{:?}", pane.identity),
-        Item::Window(window) => format!("{:?}", window.identity),
-        Item::Session(session) => format!("{:?}", session.identity),
+        WatchItem::Pane(pane) => format!("{:?}", pane.identity),
+        WatchItem::Window(window) => format!("{:?}", window.identity),
+        WatchItem::Session(session) => format!("{:?}", session.identity),
     }
 }

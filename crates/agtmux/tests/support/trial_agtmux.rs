@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use agtmux_testkit::{TmuxServer, World, process, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use serde_json::Value;
@@ -41,8 +41,8 @@ pub(crate) fn soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some()
 }
 
-pub(crate) fn world() -> World {
-    World::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))
+pub(crate) fn world() -> TestWorld {
+    TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))
 }
 
 /// Runs a command to its end, which must come.
@@ -70,13 +70,13 @@ fn end_of(command: &mut Command, deadline: Duration) -> Option<Output> {
 }
 
 #[track_caller]
-pub(crate) fn agtmux(world: &World, args: &[&str]) -> Done {
+pub(crate) fn agtmux(world: &TestWorld, args: &[&str]) -> Done {
     run(world.agtmux().args(args))
 }
 
 /// `list panes --all --json`
 #[track_caller]
-pub(crate) fn list(world: &World) -> Value {
+pub(crate) fn list(world: &TestWorld) -> Value {
     agtmux(world, &["list", "panes", "--all", "--json"]).json()
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn pane_ids(listing: &Value, server: &str) -> Vec<String> {
 
 /// The pane ids of a server, as tmux lists them.
 #[track_caller]
-pub(crate) fn true_pane_ids(server: &TmuxServer) -> Vec<String> {
+pub(crate) fn true_pane_ids(server: &TestTmuxServer) -> Vec<String> {
     let mut ids: Vec<String> = server.panes().into_iter().map(|pane| pane.pane_id).collect();
     ids.sort();
     ids
@@ -111,7 +111,7 @@ pub(crate) fn true_pane_ids(server: &TmuxServer) -> Vec<String> {
 
 /// Waits until agtmux lists exactly these panes of this server.
 #[track_caller]
-pub(crate) fn wait_for_panes(world: &World, server: &str, ids: &[String]) -> Value {
+pub(crate) fn wait_for_panes(world: &TestWorld, server: &str, ids: &[String]) -> Value {
     wait_for(&format!("exactly the panes {ids:?} of {server}"), SOON, || {
         let listing = list(world);
         if pane_ids(&listing, server) == ids { Ok(listing) } else { Err(listing.to_string()) }
@@ -119,26 +119,26 @@ pub(crate) fn wait_for_panes(world: &World, server: &str, ids: &[String]) -> Val
 }
 
 #[track_caller]
-pub(crate) fn health(world: &World) -> Value {
+pub(crate) fn health(world: &TestWorld) -> Value {
     agtmux(world, &["daemon", "status", "--json"]).json()
 }
 
 /// Starts the daemon in the background and returns when it serves. Gives its pid.
 #[track_caller]
-pub(crate) fn start(world: &World) -> u32 {
+pub(crate) fn start(world: &TestWorld) -> u32 {
     let done = agtmux(world, &["daemon", "start"]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     pid(world)
 }
 
 #[track_caller]
-pub(crate) fn pid(world: &World) -> u32 {
+pub(crate) fn pid(world: &TestWorld) -> u32 {
     let pid = health(world)["pid"].as_u64().expect("health has a pid");
     u32::try_from(pid).expect("pids are small")
 }
 
 #[track_caller]
-pub(crate) fn stop(world: &World) {
+pub(crate) fn stop(world: &TestWorld) {
     let done = agtmux(world, &["daemon", "stop"]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
 }
@@ -157,7 +157,7 @@ pub(crate) fn kill(pid: u32) {
 
 /// Returns when the daemon watches this server with its hooks in place.
 #[track_caller]
-pub(crate) fn wait_for_hooks(world: &World, server: &str) {
+pub(crate) fn wait_for_hooks(world: &TestWorld, server: &str) {
     wait_for(&format!("our hooks in {server}"), SOON, || {
         // It may be on its way up still.
         let done = agtmux(world, &["daemon", "status", "--json"]);
@@ -169,14 +169,14 @@ pub(crate) fn wait_for_hooks(world: &World, server: &str) {
 }
 
 /// Writes the configuration of a world.
-pub(crate) fn configure(world: &World, text: &str) {
+pub(crate) fn configure(world: &TestWorld, text: &str) {
     let file = world.config_file();
     std::fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");
     std::fs::write(file, text).expect("the world is writable");
 }
 
 /// Writes an executable script.
-pub(crate) fn script(world: &World, name: &str, body: &str) -> std::path::PathBuf {
+pub(crate) fn script(world: &TestWorld, name: &str, body: &str) -> std::path::PathBuf {
     let (path, draft) = (world.home().join(name), world.home().join(format!("{name}.draft")));
     std::fs::write(&draft, format!("#!/bin/sh\n{body}\n")).expect("the world is writable");
     // A file that another thread's new process still holds open for writing cannot be executed: cp makes a new one.

@@ -6,15 +6,15 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use agtmux_testkit::{TmuxServer, World, wait_for};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for};
 use serde_json::Value;
 
 use crate::agtmux::{SOON, items, list, start, world};
 
 /// An agent, as far as a terminal can tell: it draws what the test draws, and keeps the keys that it gets.
 pub(crate) struct Asking {
-    pub(crate) world: World,
-    pub(crate) server: TmuxServer,
+    pub(crate) world: TestWorld,
+    pub(crate) server: TestTmuxServer,
     pub(crate) pane: String,
     tty: PathBuf,
     keys: PathBuf,
@@ -27,7 +27,7 @@ impl Asking {
 
     pub(crate) fn start_as(agent: &str) -> Self {
         let world = world();
-        let (keys, program) = (world.dir().join("keys"), world.shell_named(agent));
+        let (keys, program) = (world.dir().join("keys"), world.shell_copy(agent));
         let server = world.tmux("default");
         let command = format!("exec {} -c 'stty raw -echo; cat >>{}'", program.display(), keys.display());
         let pane = server.new_session("work", &command);

@@ -4,14 +4,14 @@
 
 use std::io::Write;
 
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 use serde_json::{Value, json};
 
 use super::http::{Answer, Events, connect, request, send};
 
 /// Sends a body as JSON.
 #[track_caller]
-pub(crate) fn post(world: &World, path: &str, body: &str) -> Answer {
+pub(crate) fn post(world: &TestWorld, path: &str, body: &str) -> Answer {
     let head = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
     let bytes = [request("POST", path, &head), body.as_bytes().to_vec()].concat();
     send(&world.socket(), &bytes).unwrap_or_else(|| panic!("no answer to POST {path}"))
@@ -19,7 +19,7 @@ pub(crate) fn post(world: &World, path: &str, body: &str) -> Answer {
 
 /// A hook that is taken. Gives the agent's id.
 #[track_caller]
-pub(crate) fn hook(world: &World, event: &str, body: &Value) -> String {
+pub(crate) fn hook(world: &TestWorld, event: &str, body: &Value) -> String {
     let answer = post(world, &format!("/hook/{event}"), &body.to_string());
     assert_eq!(answer.status, 200, "{}", answer.json());
     answer.json()["agent_id"].as_str().expect("an id").to_owned()
@@ -32,7 +32,7 @@ pub(crate) fn session_start(session: &str, pane: &str, socket: &std::path::Path)
 
 /// Reads the stream of the bridge. It stands when this returns.
 #[track_caller]
-pub(crate) fn follow(world: &World, query: &str, last_event_id: Option<u64>) -> Events {
+pub(crate) fn follow(world: &TestWorld, query: &str, last_event_id: Option<u64>) -> Events {
     let mut stream = connect(&world.socket());
     let header = last_event_id.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
     stream.write_all(&request("GET", &format!("/api/events/stream{query}"), &header)).expect("it is read");

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::{Value, json};
 
 use super::agtmux::SOON;
@@ -17,7 +17,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// None, with a word about it, where there is no browser.
-    pub(crate) fn start(world: &World) -> Option<Self> {
+    pub(crate) fn start(world: &TestWorld) -> Option<Self> {
         let there =
             |program: &str| Command::new(program).arg("--version").output().is_ok_and(|done| done.status.success());
         if !there("chromedriver") || !there("chromium") {
@@ -67,7 +67,7 @@ impl Browser {
     }
 
     /// What the page complained of.
-    pub(crate) fn complaints(&self) -> Vec<String> {
+    pub(crate) fn console_errors(&self) -> Vec<String> {
         let log = self.post(&self.path("/se/log"), &json!({ "type": "browser" }));
         let entries = log.as_array().cloned().unwrap_or_default();
         entries.iter().filter_map(|entry| entry["message"].as_str().map(str::to_owned)).collect()
@@ -78,10 +78,10 @@ impl Browser {
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
-        self.call("POST", path, &body.to_string())
+        self.driver_request("POST", path, &body.to_string())
     }
 
-    fn call(&self, method: &str, path: &str, body: &str) -> Value {
+    fn driver_request(&self, method: &str, path: &str, body: &str) -> Value {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the driver listens");
         stream.set_read_timeout(Some(SOON)).expect("a socket takes a timeout");
         let head = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n", self.port);
@@ -109,7 +109,7 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() && !std::thread::panicking() {
-            self.call("DELETE", &self.path(""), "");
+            self.driver_request("DELETE", &self.path(""), "");
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();

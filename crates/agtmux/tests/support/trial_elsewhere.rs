@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agtmux_testkit::World;
+use agtmux_testkit::TestWorld;
 
 use super::agtmux::run;
 
 /// Ends with its value; the world itself does not know of it.
-pub(crate) struct Elsewhere<'a> {
-    world: &'a World,
+pub(crate) struct CustomSocketServer<'a> {
+    world: &'a TestWorld,
     socket: PathBuf,
 }
 
-impl<'a> Elsewhere<'a> {
-    pub(crate) fn at(world: &'a World, name: &str) -> Self {
+impl<'a> CustomSocketServer<'a> {
+    pub(crate) fn new(world: &'a TestWorld, name: &str) -> Self {
         let dir = world.dir().join("elsewhere");
         std::fs::create_dir_all(&dir).expect("the world is writable");
         Self { world, socket: dir.join(name) }
@@ -31,11 +31,11 @@ impl<'a> Elsewhere<'a> {
 
     /// The `$TMUX` of a program that runs in it.
     pub(crate) fn tmux_variable(&self) -> String {
-        format!("{},{},0", self.name(), self.ask(&["display-message", "-p", "#{pid}"]))
+        format!("{},{},0", self.name(), self.tmux(&["display-message", "-p", "#{pid}"]))
     }
 
     #[track_caller]
-    pub(crate) fn ask(&self, args: &[&str]) -> String {
+    pub(crate) fn tmux(&self, args: &[&str]) -> String {
         let done = run(self.command().args(args));
         assert_eq!(done.code, Some(0), "tmux {args:?}: {}", done.stderr);
         done.text().trim_end().to_owned()
@@ -43,7 +43,7 @@ impl<'a> Elsewhere<'a> {
 
     #[track_caller]
     pub(crate) fn new_session(&self, name: &str) {
-        self.ask(&["new-session", "-d", "-x", "80", "-y", "24", "-s", name, "cat"]);
+        self.tmux(&["new-session", "-d", "-x", "80", "-y", "24", "-s", name, "cat"]);
     }
 
     fn command(&self) -> Command {
@@ -53,7 +53,7 @@ impl<'a> Elsewhere<'a> {
     }
 }
 
-impl Drop for Elsewhere<'_> {
+impl Drop for CustomSocketServer<'_> {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.command().arg("kill-server").output();

@@ -1,14 +1,14 @@
 //! The same story told on two servers, one with the daemon and one without.
 
-use agtmux_testkit::{AttachedClient, World, process, wait_for, wait_until};
+use agtmux_testkit::{AttachedClient, TestWorld, process, wait_for, wait_until};
 
 use super::agtmux::{SOON, start, wait_for_hooks, world};
-use super::user::User;
+use super::user::UserServer;
 
 /// A user with three clients on the session `shared`.
-pub(crate) struct Stage<'a> {
-    pub(crate) world: &'a World,
-    pub(crate) user: &'a User,
+pub(crate) struct UserScenario<'a> {
+    pub(crate) world: &'a TestWorld,
+    pub(crate) user: &'a UserServer,
     pub(crate) with_daemon: bool,
     clients: Vec<AttachedClient>,
     server_pid: u32,
@@ -17,38 +17,38 @@ pub(crate) struct Stage<'a> {
 
 /// What came of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ScenarioRecord {
     pub(crate) notes: Vec<String>,
     pub(crate) log: String,
 }
 
 /// Plays it without and with the daemon, and fails unless the same came of it.
 #[track_caller]
-pub(crate) fn play(story: impl Fn(&mut Stage<'_>)) -> Told {
-    let without = play_once(&story, false);
-    let with = play_once(&story, true);
+pub(crate) fn compare_with_and_without_daemon(story: impl Fn(&mut UserScenario<'_>)) -> ScenarioRecord {
+    let without = run_scenario(&story, false);
+    let with = run_scenario(&story, true);
     assert_eq!(with, without, "with the daemon (left) and without (right)");
     without
 }
 
-fn play_once(story: &impl Fn(&mut Stage<'_>), with_daemon: bool) -> Told {
+fn run_scenario(story: &impl Fn(&mut UserScenario<'_>), with_daemon: bool) -> ScenarioRecord {
     let world = world();
-    let user = User::new(&world);
+    let user = UserServer::new(&world);
     let clients = (0..3).map(|_| user.server.attach("shared")).collect();
     if with_daemon {
         start(&world);
         wait_for_hooks(&world, "default");
     }
     let server_pid = user.server.pid();
-    let mut stage = Stage { world: &world, user: &user, with_daemon, clients, server_pid, notes: Vec::new() };
-    stage.note("the beginning");
+    let mut stage = UserScenario { world: &world, user: &user, with_daemon, clients, server_pid, notes: Vec::new() };
+    stage.record("the beginning");
     story(&mut stage);
-    Told { notes: stage.notes, log: user.log() }
+    ScenarioRecord { notes: stage.notes, log: user.log() }
 }
 
-impl Stage<'_> {
+impl UserScenario<'_> {
     /// Notes what a user would see now.
-    pub(crate) fn note(&mut self, when: &str) {
+    pub(crate) fn record(&mut self, when: &str) {
         let server = &self.user.server;
         // Without a session tmux refuses some of these; its refusal is what a user sees then.
         let ask = |question: &[&str]| server.try_run(question).unwrap_or_else(|refusal| refusal).replace('\n', " ");
@@ -78,8 +78,8 @@ impl Stage<'_> {
     }
 
     /// Detaches the last of the clients.
-    pub(crate) fn detach_one(&mut self) {
-        self.detach_last();
+    pub(crate) fn detach_client_and_wait(&mut self) {
+        self.detach_client();
         self.wait_for_clients();
     }
 
@@ -95,7 +95,7 @@ impl Stage<'_> {
     }
 
     /// The same where the server may end with it.
-    pub(crate) fn detach_last(&mut self) {
+    pub(crate) fn detach_client(&mut self) {
         let last = self.clients.len() - 1;
         let name = self.name_of(last);
         self.user.server.run(&["detach-client", "-t", &name]);

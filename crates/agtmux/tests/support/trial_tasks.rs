@@ -5,28 +5,28 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 use serde_json::Value;
 
 use crate::agtmux::{Done, SOON, run};
 
 pub(crate) const SESSION: &str = "pi-proj-1";
 
-pub(crate) fn project(world: &World) -> PathBuf {
+pub(crate) fn project(world: &TestWorld) -> PathBuf {
     let dir = world.home().join("proj");
     std::fs::create_dir_all(&dir).expect("the world is writable");
     dir
 }
 
 /// `agtmux task …` in the project, with its session in the environment.
-pub(crate) fn command(world: &World, args: &[&str]) -> Command {
+pub(crate) fn command(world: &TestWorld, args: &[&str]) -> Command {
     let mut command = world.agtmux();
     command.env("AGTMUX_SESSION", SESSION).current_dir(project(world)).arg("task").args(args);
     command
 }
 
 #[track_caller]
-pub(crate) fn task(world: &World, args: &[&str]) -> Done {
+pub(crate) fn task(world: &TestWorld, args: &[&str]) -> Done {
     let done = run(&mut command(world, args));
     assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
     done
@@ -34,13 +34,13 @@ pub(crate) fn task(world: &World, args: &[&str]) -> Done {
 
 /// Starts a task and gives what `--json` says of it.
 #[track_caller]
-pub(crate) fn launch(world: &World, name: &str, shell: &str) -> Value {
+pub(crate) fn launch(world: &TestWorld, name: &str, shell: &str) -> Value {
     task(world, &["run", "--json", name, "--", shell]).json()
 }
 
 /// Every event of the world, the oldest first.
 #[track_caller]
-pub(crate) fn events(world: &World) -> Vec<Value> {
+pub(crate) fn events(world: &TestWorld) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     loop {
         let after = all.last().map_or(0, |event| event["seq"].as_u64().expect("a number")).to_string();
@@ -61,7 +61,7 @@ pub(crate) fn told(events: &[Value], run: &Value) -> Vec<String> {
 
 /// Waits until something of this kind was told of a run, and gives it.
 #[track_caller]
-pub(crate) fn wait_for_event(world: &World, run: &Value, kind: &str) -> Value {
+pub(crate) fn wait_for_event(world: &TestWorld, run: &Value, kind: &str) -> Value {
     wait_for(&format!("'{kind}' of {}", run["task"]), SOON, || {
         let events = events(world);
         let found = events.iter().find(|event| event["run_id"] == run["run_id"] && event["type"] == kind);

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
-use agtmux_testkit::Running;
+use agtmux_testkit::ChildGuard;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
@@ -20,7 +20,7 @@ use super::agtmux::SOON;
 pub(crate) fn printed_on_terminal(command: &mut Command, columns: u16) -> Vec<u8> {
     let (terminal, program_side) = open(columns);
     let share = || Stdio::from(program_side.try_clone().expect("a descriptor can be shared"));
-    let mut running = Running::start(command.stdin(share()).stdout(share()).stderr(share()));
+    let mut running = ChildGuard::start(command.stdin(share()).stdout(share()).stderr(share()));
     // The command keeps the descriptors that it was given for as long as it lives: it must forget them.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     drop(program_side);

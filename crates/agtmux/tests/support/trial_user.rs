@@ -5,15 +5,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agtmux_testkit::{TmuxServer, World, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, wait_for, wait_until};
 
 use super::agtmux::SOON;
 
 /// Rings the bell of its pane for each line that it reads.
-const RINGER: &str = r#"while read -r line; do printf "\a"; done"#;
+const BELL_PROGRAM: &str = r#"while read -r line; do printf "\a"; done"#;
 
 /// How our hooks can be told from the user's.
-pub(crate) const OUR_MARK: &str = ".agtmux-hint";
+pub(crate) const HINT_FILE_MARK: &str = ".agtmux-hint";
 
 /// The session that has an `alert-bell` of its own, and two that have not.
 pub(crate) const SESSIONS: [&str; 3] = ["own", "plain", "shared"];
@@ -23,23 +23,23 @@ const FLAGS: &str = "#{pane_id} #{pane_pipe} #{pane_in_mode} #{window_flags} #{w
                      #{window_width}x#{window_height} #{session_attached} #{session_many_attached}";
 
 /// Everything that tmux would show, by the command that shows it.
-pub(crate) type Imprint = Vec<(String, Vec<u8>)>;
+pub(crate) type TmuxStateDump = Vec<(String, Vec<u8>)>;
 
-pub(crate) struct User {
-    pub(crate) server: TmuxServer,
+pub(crate) struct UserServer {
+    pub(crate) server: TestTmuxServer,
     log: PathBuf,
 }
 
-impl User {
+impl UserServer {
     /// Hooks at the index that we would like to have, at the usual one, globally and in a session.
-    pub(crate) fn new(world: &World) -> Self {
+    pub(crate) fn new(world: &TestWorld) -> Self {
         let server = world.tmux("default");
         // Names that tmux changes by itself would make two looks differ.
         let begin = ["start-server", ";", "set-option", "-g", "automatic-rename", "off", ";", "new-session", "-d"];
         let size = ["-x", "80", "-y", "24"];
-        server.run(&[&begin[..], &size, &["-s", SESSIONS[0], RINGER]].concat());
+        server.run(&[&begin[..], &size, &["-s", SESSIONS[0], BELL_PROGRAM]].concat());
         for name in &SESSIONS[1..] {
-            server.new_session(name, RINGER);
+            server.new_session(name, BELL_PROGRAM);
         }
         let user = Self { server, log: world.dir().join("bells") };
         for index in ["0", "4242"] {
@@ -78,7 +78,7 @@ impl User {
     }
 
     #[track_caller]
-    pub(crate) fn imprint(&self) -> Imprint {
+    pub(crate) fn dump_state(&self) -> TmuxStateDump {
         let mut commands: Vec<Vec<&str>> = vec![
             vec!["show-hooks", "-g"],
             vec!["show-hooks", "-gw"],
@@ -101,20 +101,20 @@ impl User {
             // A client that attaches brings its own SSH_AUTH_SOCK along.
             commands.push(vec!["show-environment", "-t", session]);
         }
-        commands.into_iter().map(|command| (command.join(" "), self.answer(&command))).collect()
+        commands.into_iter().map(|command| (command.join(" "), self.tmux_output(&command))).collect()
     }
 
     #[track_caller]
-    fn answer(&self, command: &[&str]) -> Vec<u8> {
+    fn tmux_output(&self, command: &[&str]) -> Vec<u8> {
         self.server.try_run_bytes(command).unwrap_or_else(|error| panic!("tmux {command:?}: {error}"))
     }
 
     /// Our hooks: the place and the name of each, as often as it is there.
     #[track_caller]
-    pub(crate) fn our_hooks(&self) -> Vec<String> {
+    pub(crate) fn agtmux_hooks(&self) -> Vec<String> {
         let mut ours = Vec::new();
-        for (command, answer) in self.imprint().iter().filter(|(command, _)| command.starts_with("show-hooks")) {
-            for line in String::from_utf8_lossy(answer).lines().filter(|line| line.contains(OUR_MARK)) {
+        for (command, answer) in self.dump_state().iter().filter(|(command, _)| command.starts_with("show-hooks")) {
+            for line in String::from_utf8_lossy(answer).lines().filter(|line| line.contains(HINT_FILE_MARK)) {
                 ours.push(format!("{command}: {}", line.split('[').next().unwrap_or_default()));
             }
         }
@@ -123,11 +123,11 @@ impl User {
 }
 
 /// The same without our hooks. Where one of ours was the first of an array, tmux shows the empty array by its name.
-pub(crate) fn without_ours(imprint: &Imprint) -> Imprint {
+pub(crate) fn without_agtmux_hooks(imprint: &TmuxStateDump) -> TmuxStateDump {
     let theirs = |answer: &[u8]| -> Vec<u8> {
         let text = String::from_utf8_lossy(answer);
         let lines = text.lines().map(|line| match line.split_once('[') {
-            Some((name, rest)) if rest.contains(OUR_MARK) => name,
+            Some((name, rest)) if rest.contains(HINT_FILE_MARK) => name,
             _ => line,
         });
         // The name of an array says nothing where the user has an entry in it.
@@ -141,7 +141,7 @@ pub(crate) fn without_ours(imprint: &Imprint) -> Imprint {
 
 /// Fails with the commands whose answers differ.
 #[track_caller]
-pub(crate) fn assert_same(before: &Imprint, after: &Imprint) {
+pub(crate) fn assert_same_state(before: &TmuxStateDump, after: &TmuxStateDump) {
     for ((command, old), (_, new)) in before.iter().zip(after) {
         let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
         let only_in = |one: &str, other: &str| -> Vec<String> {
@@ -153,14 +153,14 @@ pub(crate) fn assert_same(before: &Imprint, after: &Imprint) {
 }
 
 /// The files of our hooks that are left on disk.
-pub(crate) fn left_notes(state_dir: &Path) -> Vec<String> {
+pub(crate) fn remaining_hint_files(state_dir: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(state_dir.join("hooks")) else { return Vec::new() };
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Returns when these are the only processes of the world.
 #[track_caller]
-pub(crate) fn wait_for_only(world: &World, wanted: &[u32]) {
+pub(crate) fn wait_for_only_processes(world: &TestWorld, wanted: &[u32]) {
     wait_for("no process but the user's", SOON, || {
         let mut living = world.processes();
         living.sort_unstable();

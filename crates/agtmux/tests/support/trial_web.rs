@@ -5,7 +5,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use agtmux_testkit::{World, wait_for};
+use agtmux_testkit::{TestWorld, wait_for};
 
 use super::agtmux::{SOON, agtmux, configure, start};
 use super::http::Answer;
@@ -18,7 +18,7 @@ pub(crate) struct Web {
 
 /// Starts a daemon that lets browsers in.
 #[track_caller]
-pub(crate) fn open(world: &World) -> Web {
+pub(crate) fn open(world: &TestWorld) -> Web {
     // The tests may themselves be run by an agent.
     configure(world, "actions.allow_from_agents = true\nweb.listen = '127.0.0.1:0'\n");
     start(world);
@@ -28,7 +28,7 @@ pub(crate) fn open(world: &World) -> Web {
 
 /// What `agtmux web url` prints.
 #[track_caller]
-pub(crate) fn link(world: &World, args: &[&str]) -> String {
+pub(crate) fn link(world: &TestWorld, args: &[&str]) -> String {
     let done = agtmux(world, &[&["web", "url"], args].concat());
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     done.text().trim().to_owned()

@@ -2,19 +2,19 @@
 
 use std::thread;
 
-use agtmux_testkit::{Host, process, wait_until};
+use agtmux_testkit::{TestHost, process, wait_until};
 
 use crate::agtmux::{SOON, pid};
-use crate::hub::{Agent, Hub, runtime, skipped};
+use crate::hub::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
 
 #[test]
 fn a_hostile_host_harms_nobody_but_itself() {
-    if skipped() {
+    if skip_without_hosts() {
         return;
     }
-    let hub = Hub::new();
-    let here = Agent::start(&hub.world, "work");
-    hub.becomes("host", &here, "idle");
+    let hub = HubFixture::new();
+    let here = HubAgent::start(&hub.world, "work");
+    hub.wait_for_state("host", &here, "idle");
     let mine = hub.item("host", &here).expect("it is listed");
     let answers = [
         ("yes", "yes hello | head -c 20000000"),
@@ -33,12 +33,12 @@ fn a_hostile_host_harms_nobody_but_itself() {
         ),
     ];
     let hostile = |(alias, script): &(&str, &str)| {
-        let host = hub.hosts.bare(alias);
-        host.world().install("agtmux", &format!("#!/bin/sh\n{script}\n"));
-        host.world().install("tmux", "#!/bin/sh\nexit 1\n");
+        let host = hub.hosts.agentless(alias);
+        host.world().install_script("agtmux", &format!("#!/bin/sh\n{script}\n"));
+        host.world().install_script("tmux", "#!/bin/sh\nexit 1\n");
         host
     };
-    let _hosts: Vec<Host> = answers.iter().map(hostile).collect();
+    let _hosts: Vec<TestHost> = answers.iter().map(hostile).collect();
     thread::scope(|scope| {
         for (alias, _) in answers {
             let hub = &hub;
@@ -55,7 +55,7 @@ fn a_hostile_host_harms_nobody_but_itself() {
     }
     let after = hub.item("host", &here).expect("it is listed still");
     assert_eq!((&after["state"], &after["runtime_id"]), (&mine["state"], &mine["runtime_id"]));
-    assert_eq!(hub.send(&runtime(&mine), "still mine").json()["verified"], "confirmed");
+    assert_eq!(hub.send(&runtime_ref(&mine), "still mine").json()["verified"], "confirmed");
     let future = hub.target("future");
     let told = format!("{} {}", future["message"], future["hint"]);
     assert!(told.contains("99") && told.contains("install agtmux"), "{future}");
@@ -65,7 +65,7 @@ fn a_hostile_host_harms_nobody_but_itself() {
 }
 
 /// One that plays agtmux well and answers with what a terminal would obey.
-const LIAR: &str = r##"#!/bin/sh
+const LYING_AGTMUX: &str = r##"#!/bin/sh
 copies='\u001b]52;c;aGFoYQ==\u0007'
 say() { printf '%s\n' "$1"; }
 say '{"type":"hello","collect":1,"version":"9","now":"'"$(date -u +%Y-%m-%dT%H:%M:%SZ)"'","tmux_versions":[]}'
@@ -90,12 +90,12 @@ kill "$beats"
 
 #[test]
 fn what_a_host_shows_is_not_obeyed_by_the_terminal_here() {
-    if skipped() {
+    if skip_without_hosts() {
         return;
     }
-    let hub = Hub::new();
-    let host = hub.hosts.bare("liar");
-    host.world().install("agtmux", LIAR);
+    let hub = HubFixture::new();
+    let host = hub.hosts.agentless("liar");
+    host.world().install_script("agtmux", LYING_AGTMUX);
     assert_eq!(hub.agtmux(&["target", "add", "liar"]).code, Some(0));
     wait_until("its pane", SOON, || hub.items("liar").len() == 1);
     // A bare pane is one of this machine; the refusal tells how to name the other.

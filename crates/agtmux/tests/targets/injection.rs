@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use agtmux_testkit::{Host, HostOptions, wait_until};
+use agtmux_testkit::{TestHost, TestHostOptions, wait_until};
 use serde_json::Value;
 
 use crate::agtmux::{SOON, configure, items};
-use crate::hub::{Agent, Hub, SETTINGS, runtime, skipped};
+use crate::hub::{HubAgent, HubFixture, SETTINGS, runtime_ref, skip_without_hosts};
 use crate::terminal::printed_on_terminal;
 
 /// Whoever takes one of them for anything but a name makes this file.
-fn hostile(mark: &Path) -> [String; 7] {
+fn hostile_names(mark: &Path) -> [String; 7] {
     let touch = format!("touch {}", mark.display());
     [
         format!("-oProxyCommand={touch}"),
@@ -25,25 +25,25 @@ fn hostile(mark: &Path) -> [String; 7] {
     ]
 }
 
-const OF_TARGETS: &str = "letters, digits, '.', '_' or '-'";
-const OF_SSH: &str = "an ssh target is a host or an alias";
+const TARGET_NAME_RULE: &str = "letters, digits, '.', '_' or '-'";
+const SSH_TARGET_RULE: &str = "an ssh target is a host or an alias";
 
 #[test]
 fn a_name_that_could_be_anything_else_is_refused() {
-    if skipped() {
+    if skip_without_hosts() {
         return;
     }
-    let hub = Hub::new();
+    let hub = HubFixture::new();
     let mark = hub.world.dir().join("made");
     let more = ["a;b", "a b", "a\nb", "a'b", "ä", "", "`id`"].map(str::to_owned);
-    for bad in hostile(&mark).into_iter().chain(more) {
+    for bad in hostile_names(&mark).into_iter().chain(more) {
         let added = hub.agtmux(&["target", "add", "--json", "--", &bad]);
         assert_eq!(added.code, Some(5), "{bad:?}: {}", added.text());
         let said = format!("{}{}", added.text(), added.stderr);
-        assert!(said.contains(OF_TARGETS) && said.contains("agtmux target add --help"), "{bad:?}: {said}");
+        assert!(said.contains(TARGET_NAME_RULE) && said.contains("agtmux target add --help"), "{bad:?}: {said}");
         let added = hub.agtmux(&["target", "add", "vm1", &format!("--ssh-target={bad}")]);
         assert_eq!(added.code, Some(5), "{bad:?}: {}", added.stderr);
-        assert!(added.stderr.contains(OF_SSH), "{bad:?}: {}", added.stderr);
+        assert!(added.stderr.contains(SSH_TARGET_RULE), "{bad:?}: {}", added.stderr);
         for command in [&["target", "connect"][..], &["target", "remove", "--yes"], &["target", "doctor"]] {
             let done = hub.agtmux(&[command, &["--", &bad]].concat());
             assert!(matches!(done.code, Some(2 | 5)), "{command:?} {bad:?}: {done:?}");
@@ -58,9 +58,9 @@ fn a_name_that_could_be_anything_else_is_refused() {
 
 /// What is listed, typed and shown there, and who gets to see it, by a session of that name and no other.
 #[track_caller]
-fn assert_handled(hub: &Hub, host: &Host, agent: &Agent, name: &str) {
+fn assert_session_usable(hub: &HubFixture, host: &TestHost, agent: &HubAgent, name: &str) {
     let alias = host.alias();
-    let idle = hub.becomes(alias, agent, "idle");
+    let idle = hub.wait_for_state(alias, agent, "idle");
     // tmux writes some characters otherwise.
     let called = agent.server.run(&["display-message", "-p", "-t", &agent.pane, "#{session_name}"]);
     assert_eq!(idle["identity"]["session_name"], called.as_str(), "{name:?}");
@@ -74,11 +74,11 @@ fn assert_handled(hub: &Hub, host: &Host, agent: &Agent, name: &str) {
     let text = format!("{name} to {}", agent.pane);
     let sent = hub.agtmux(&["send", &place, &format!("--text={text}")]);
     assert_eq!(sent.code, Some(0), "{place:?}: {}", sent.stderr);
-    let typed = agent.typed().replace('\r', "\n");
+    let typed = agent.typed_text().replace('\r', "\n");
     assert!(typed.contains(&text), "{place:?}: {typed:?}");
 
     let mut attach = hub.world.agtmux();
-    attach.args(["attach", &runtime(&idle)]);
+    attach.args(["attach", &runtime_ref(&idle)]);
     thread::scope(|scope| {
         let gone_there = scope.spawn(move || printed_on_terminal(&mut attach, 100));
         let clients = |format: &str| agent.server.run(&["list-clients", "-F", format]);
@@ -89,28 +89,29 @@ fn assert_handled(hub: &Hub, host: &Host, agent: &Agent, name: &str) {
 }
 
 /// Sessions of these names on a host with that login shell, with agtmux and without.
-fn through(shell: &str) {
-    if skipped() {
+fn check_session_names_through(shell: &str) {
+    if skip_without_hosts() {
         return;
     }
     if !Path::new(shell).exists() {
         return eprintln!("SKIPPED: no {shell}: run scripts/ensure-tools shells");
     }
-    let hub = Hub::new();
+    let hub = HubFixture::new();
     let mark = hub.world.dir().join("made");
     for (alias, agtmux) in [("vm1", Some(PathBuf::from(env!("CARGO_BIN_EXE_agtmux")))), ("vm2", None)] {
         let evidence = if agtmux.is_some() { "native" } else { "screen" };
-        let host = hub.hosts.start(alias, HostOptions { agtmux, shell: Some(shell.into()), ..HostOptions::default() });
+        let host =
+            hub.hosts.start(alias, TestHostOptions { agtmux, shell: Some(shell.into()), ..TestHostOptions::default() });
         configure(host.world(), SETTINGS);
         assert_eq!(hub.agtmux(&["target", "add", alias]).code, Some(0));
         assert_eq!(hub.target(alias)["evidence"], evidence);
-        let names = hostile(&mark);
-        let agents: Vec<Agent> = names.iter().map(|name| Agent::start(host.world(), name)).collect();
+        let names = hostile_names(&mark);
+        let agents: Vec<HubAgent> = names.iter().map(|name| HubAgent::start(host.world(), name)).collect();
         for (name, agent) in names.iter().zip(&agents) {
-            assert_handled(&hub, &host, agent, name);
+            assert_session_usable(&hub, &host, agent, name);
         }
         for (name, agent) in names.iter().zip(&agents) {
-            let typed = agent.typed();
+            let typed = agent.typed_text();
             assert_eq!(typed.matches(" to %").count(), 1, "{name:?}, and nobody else's: {typed:?}");
         }
         assert!(!mark.exists(), "something was run");
@@ -121,20 +122,20 @@ fn through(shell: &str) {
 
 #[test]
 fn sessions_of_any_name_are_handled_exactly_through_sh() {
-    through("/bin/sh");
+    check_session_names_through("/bin/sh");
 }
 
 #[test]
 fn sessions_of_any_name_are_handled_exactly_through_bash() {
-    through("/bin/bash");
+    check_session_names_through("/bin/bash");
 }
 
 #[test]
 fn sessions_of_any_name_are_handled_exactly_through_zsh() {
-    through("/usr/bin/zsh");
+    check_session_names_through("/usr/bin/zsh");
 }
 
 #[test]
 fn sessions_of_any_name_are_handled_exactly_through_fish() {
-    through("/usr/bin/fish");
+    check_session_names_through("/usr/bin/fish");
 }

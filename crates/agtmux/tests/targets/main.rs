@@ -2,15 +2,15 @@
 
 #[path = "../support/trial_agtmux.rs"]
 mod agtmux;
-mod going;
+mod attach;
 mod hostile;
 #[path = "../support/trial_http.rs"]
 mod http;
 #[path = "../support/targets_hub.rs"]
 mod hub;
 mod injection;
-mod links;
+mod network_cuts;
 mod outages;
-mod seen;
+mod remote_agents;
 #[path = "../support/trial_terminal.rs"]
 mod terminal;

@@ -37,7 +37,7 @@ fn a_bell_in_a_window_that_is_nobodys_launch_is_told() {
     assert_eq!(stage.told(&window), ["started", "sent a terminal notification"]);
 }
 
-fn told_of(stage: &Stage, run: &str) -> Vec<String> {
+fn messages_of_run(stage: &Stage, run: &str) -> Vec<String> {
     stage.events().iter().filter(|event| event["run_id"] == run).map(short).collect()
 }
 
@@ -51,9 +51,9 @@ fn a_bell_and_an_exit_are_told_in_order_and_in_one_sentence() {
         let after = stage.events().last().and_then(|event| event["seq"].as_u64()).unwrap_or(0);
         let task = stage.run("t", "echo built; printf '\\a'; exit 0");
         wait_until("the end of the run", SOON, || {
-            told_of(&stage, &task.run).iter().any(|words| words.contains("exited"))
+            messages_of_run(&stage, &task.run).iter().any(|words| words.contains("exited"))
         });
-        let told = told_of(&stage, &task.run);
+        let told = messages_of_run(&stage, &task.run);
         if told == ["started", rang, &both] { Ok((task, after)) } else { Err(told) }
     });
     let mut events = stage.agtmux();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use agtmux_testkit::{Running, wait_for, wait_until};
+use agtmux_testkit::{ChildGuard, wait_for, wait_until};
 use rusqlite::Connection;
 use serde_json::Value;
 
@@ -12,12 +12,12 @@ use crate::agtmux::{SOON, agtmux, kill, pid, start, stop};
 use crate::stage::Stage;
 
 /// `agtmux task …`, and the file that has what it prints.
-fn beside(stage: &Stage, args: &[&str]) -> (Running, PathBuf) {
+fn start_follower(stage: &Stage, args: &[&str]) -> (ChildGuard, PathBuf) {
     let file = stage.world.dir().join(format!("said-by-{}", args[0]));
     let out = fs::File::create(&file).expect("the world is writable");
     let mut command = stage.agtmux();
     command.arg("task").args(args).stdin(Stdio::null()).stdout(out).stderr(Stdio::piped());
-    (Running::start(&mut command), file)
+    (ChildGuard::start(&mut command), file)
 }
 
 fn seqs(events: &[Value]) -> Vec<u64> {
@@ -27,7 +27,7 @@ fn seqs(events: &[Value]) -> Vec<u64> {
 #[test]
 fn whoever_follows_events_misses_nothing_and_hears_nothing_twice_over_restarts() {
     let stage = Stage::new();
-    let (_follower, file) = beside(&stage, &["events", "--follow", "--json", "--after", "0"]);
+    let (_follower, file) = start_follower(&stage, &["events", "--follow", "--json", "--after", "0"]);
     let heard = || -> Vec<Value> {
         let text = fs::read_to_string(&file).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -64,7 +64,7 @@ fn what_a_live_task_writes_is_followed_to_its_end() {
     let line = format!("echo one; {}; echo two; {}; printf three; exit 4", wait("go"), wait("end"));
     stage.run("t", &line);
     wait_until("its first line", SOON, || stage.done(&["logs", "t"]).text() == "one\n");
-    let (mut follower, file) = beside(&stage, &["logs", "t", "-f"]);
+    let (mut follower, file) = start_follower(&stage, &["logs", "t", "-f"]);
     let shows = |text: &str| {
         wait_for(&format!("{text:?}"), SOON, || {
             let shown = fs::read_to_string(&file).unwrap_or_default();
@@ -85,7 +85,7 @@ fn of_a_task_that_never_stops_writing_each_line_is_shown_once() {
     stage.run("t", "n=0; while [ ! -e end ]; do n=$((n + 1)); echo line $n; done; printf last");
     wait_until("it writes", SOON, || !stage.done(&["logs", "t", "--lines", "1"]).text().is_empty());
     for _ in 0..3 {
-        let (follower, file) = beside(&stage, &["logs", "t", "-f", "--lines", "5"]);
+        let (follower, file) = start_follower(&stage, &["logs", "t", "-f", "--lines", "5"]);
         let shown = || fs::read_to_string(&file).unwrap_or_default();
         wait_until("it goes on", SOON, || shown().lines().count() > 500);
         drop(follower);

@@ -3,17 +3,17 @@
 #[path = "../support/trial_agtmux.rs"]
 mod agtmux;
 mod bells;
-mod ends;
+mod disappearances;
+mod exits;
 mod followers;
-mod gone;
 #[path = "../support/trial_http.rs"]
 mod http;
+mod listing;
+mod locked_store;
 mod output;
 mod prompts;
 mod runtime;
-mod seen;
 #[path = "../support/task_stage.rs"]
 mod stage;
 mod startup;
-mod stored;
 mod stream;

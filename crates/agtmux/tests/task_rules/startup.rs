@@ -10,7 +10,7 @@ use crate::stage::Stage;
 
 /// Runs a task from a program that has ended when this returns: the harness whose session it was.
 #[track_caller]
-fn left_behind(stage: &Stage, session: &str, name: &str, command: &str) {
+fn run_task_and_end_owner(stage: &Stage, session: &str, name: &str, command: &str) {
     let mut shell = stage.world.command("sh");
     shell.current_dir(&stage.project).env("AGTMUX_SESSION", session).env("AGTMUX", env!("CARGO_BIN_EXE_agtmux"));
     let done = run(shell.args([
@@ -24,7 +24,7 @@ fn left_behind(stage: &Stage, session: &str, name: &str, command: &str) {
 }
 
 #[track_caller]
-fn ended(stage: &Stage, session: &str, task: &str) {
+fn wait_for_exit(stage: &Stage, session: &str, task: &str) {
     wait_until(&format!("the end of {task} in {session}"), SOON, || {
         let events = stage.done(&["events", "--json", "--after", "0", "--session", session]).json();
         let events = events["items"].as_array().cloned().unwrap_or_default();
@@ -47,11 +47,11 @@ fn sessions(stage: &Stage) -> Vec<String> {
 fn sessions_in_which_nothing_runs_are_removed_and_others_named() {
     let stage = Stage::new();
     let (over, active) = (stage.named("over"), stage.named("active"));
-    left_behind(&stage, &over, "a", "exit 0");
-    left_behind(&stage, &active, "b", "exec sleep 1000");
-    left_behind(&stage, &active, "c", "exit 1");
-    ended(&stage, &over, "a");
-    ended(&stage, &active, "c");
+    run_task_and_end_owner(&stage, &over, "a", "exit 0");
+    run_task_and_end_owner(&stage, &active, "b", "exec sleep 1000");
+    run_task_and_end_owner(&stage, &active, "c", "exit 1");
+    wait_for_exit(&stage, &over, "a");
+    wait_for_exit(&stage, &active, "c");
     let report = startup(&stage);
     assert_eq!(report["removed"], json!([over]));
     let named = format!("tmux session {active} still has 1 task running: b");
@@ -74,8 +74,8 @@ fn sessions_in_which_nothing_runs_are_removed_and_others_named() {
 fn a_session_that_is_left_is_called_by_its_title() {
     let stage = Stage::new();
     let (titled, said) = (stage.named("t-1"), stage.named("s-1"));
-    left_behind(&stage, &titled, "a", "exec sleep 1000");
-    left_behind(&stage, &said, "a", "exec sleep 1000");
+    run_task_and_end_owner(&stage, &titled, "a", "exec sleep 1000");
+    run_task_and_end_owner(&stage, &said, "a", "exec sleep 1000");
     let dir = stage.world.home().join(".pi/agent/sessions/--home-foo--");
     fs::create_dir_all(&dir).expect("made");
     let message = |text: &str| json!({"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": text}]}});
@@ -102,15 +102,15 @@ fn sessions_of_another_project_are_not_touched_though_their_names_begin_alike() 
     // `pi-foo-bar-1` may be session `bar-1` of `foo`, or session `1` of `foo-bar`.
     let other = Stage { project: stage.world.home().join("foo-bar"), ..stage };
     fs::create_dir_all(&other.project).expect("made");
-    left_behind(&other, "pi-foo-bar-1", "a", "exit 0");
-    ended(&other, "pi-foo-bar-1", "a");
+    run_task_and_end_owner(&other, "pi-foo-bar-1", "a", "exit 0");
+    wait_for_exit(&other, "pi-foo-bar-1", "a");
     let twin = Stage { project: other.world.home().join("elsewhere/foo"), ..other };
     fs::create_dir_all(&twin.project).expect("made");
-    left_behind(&twin, "pi-foo-2", "a", "exit 0");
-    ended(&twin, "pi-foo-2", "a");
+    run_task_and_end_owner(&twin, "pi-foo-2", "a", "exit 0");
+    wait_for_exit(&twin, "pi-foo-2", "a");
     let stage = Stage { project: twin.world.home().join("foo"), ..twin };
-    left_behind(&stage, "pi-foo-bar-2", "a", "exit 0");
-    ended(&stage, "pi-foo-bar-2", "a");
+    run_task_and_end_owner(&stage, "pi-foo-bar-2", "a", "exit 0");
+    wait_for_exit(&stage, "pi-foo-bar-2", "a");
     let report = startup(&stage);
     assert_eq!((&report["removed"], &report["active"]), (&json!(["pi-foo-bar-2"]), &json!([])));
     assert_eq!(sessions(&stage), ["pi-foo-2", "pi-foo-bar-1"]);
@@ -124,8 +124,8 @@ fn sessions_that_somebody_uses_or_made_without_us_are_not_touched() {
     stage.session = used.clone();
     let task = stage.run("a", "exit 0");
     stage.event(&task.window, "exited");
-    left_behind(&stage, &own, "a", "exit 0");
-    ended(&stage, &own, "a");
+    run_task_and_end_owner(&stage, &own, "a", "exit 0");
+    wait_for_exit(&stage, &own, "a");
     stage.tmux.new_session("pi-foo-users", "exit 0");
     stage.tmux.new_session("pi-foo-users", "exec sleep 1000");
     stage.session = own.clone();
@@ -137,8 +137,8 @@ fn sessions_that_somebody_uses_or_made_without_us_are_not_touched() {
 fn a_session_that_was_taken_up_again_is_in_use() {
     let mut stage = Stage::new();
     let resumed = stage.named("resumed");
-    left_behind(&stage, &resumed, "a", "exit 0");
-    ended(&stage, &resumed, "a");
+    run_task_and_end_owner(&stage, &resumed, "a", "exit 0");
+    wait_for_exit(&stage, &resumed, "a");
     let own = std::mem::replace(&mut stage.session, resumed.clone());
     let report = stage.done(&["startup", "--json", "--keeper", &std::process::id().to_string()]).json();
     assert_eq!(report["removed"], json!([]), "a session does not clean up after itself");
@@ -151,8 +151,8 @@ fn a_session_that_was_taken_up_again_is_in_use() {
 fn what_a_user_runs_beside_an_ended_task_is_not_taken_away() {
     let stage = Stage::new();
     let left = stage.named("left");
-    left_behind(&stage, &left, "a", "exit 0");
-    ended(&stage, &left, "a");
+    run_task_and_end_owner(&stage, &left, "a", "exit 0");
+    wait_for_exit(&stage, &left, "a");
     let target = format!("={left}:a");
     let own = stage.tmux.run(&["split-window", "-d", "-P", "-F", "#{pane_id}", "-t", &target, "exec sleep 1000"]);
     let report = startup(&stage);
@@ -170,7 +170,7 @@ fn a_session_of_nobody_knows_whom_is_left_alone() {
     // The wrapper is gone when this returns; the harness that called it may live.
     let done = run(shell.args(["-c", r#""$AGTMUX" task run a -- 'exit 0'; code=$?; exit $code"#]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    ended(&stage, &wrapped, "a");
+    wait_for_exit(&stage, &wrapped, "a");
     assert_eq!(startup(&stage)["removed"], json!([]));
     assert_eq!(sessions(&stage), [wrapped]);
 }
@@ -186,6 +186,6 @@ fn the_project_is_the_one_that_the_harness_names() {
     let line = r#"AGTMUX_KEEPER=$$ "$AGTMUX" task run a -- 'exit 0'; code=$?; exit $code"#;
     let done = run(shell.args(["-c", line]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    ended(&stage, &below, "a");
+    wait_for_exit(&stage, &below, "a");
     assert_eq!(startup(&stage)["removed"], json!([below]));
 }

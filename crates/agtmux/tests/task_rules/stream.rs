@@ -5,7 +5,7 @@ use std::io::Write;
 use std::mem::MaybeUninit;
 use std::process::Stdio;
 
-use agtmux_testkit::{Running, wait_for};
+use agtmux_testkit::{ChildGuard, wait_for};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::http::{Event, Events, connect, request};
 use crate::stage::{Launched, Stage};
 
 /// A task that rings, asks and fails, and all of it told.
-fn eventful(stage: &Stage) -> Launched {
+fn run_eventful_task(stage: &Stage) -> Launched {
     let task = stage.run("t", "printf '\\a'; printf 'Go on? [y/N] '; read answer; exit 3");
     stage.event(&task.window, "input");
     stage.tmux.run(&["send-keys", "-t", &task.pane, "n", "Enter"]);
@@ -36,7 +36,7 @@ fn what_happens_to_tasks_is_in_the_stream_of_changes() {
     let stage = Stage::new();
     let events = Events::open(&stage.world.socket(), "", None);
     let (_, began) = events.snapshot();
-    eventful(&stage);
+    run_eventful_task(&stage);
     let seen = events.until("the end of the task", has_ended);
     assert_eq!(kinds(&seen), ["started", "notify", "input", "exited"]);
     let ids: Vec<u64> = seen.iter().filter_map(|event| event.id).collect();
@@ -71,13 +71,13 @@ fn watch_tells_of_tasks_beside_the_states_of_their_panes() {
     let out = fs::File::create(&file).expect("the world is writable");
     let mut watch = stage.agtmux();
     watch.args(["watch", "--format", "jsonl"]).stdin(Stdio::null()).stdout(out).stderr(Stdio::null());
-    let _watch = Running::start(&mut watch);
+    let _watch = ChildGuard::start(&mut watch);
     let lines = || -> Vec<Value> {
         let text = fs::read_to_string(&file).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     wait_for("the first line", SOON, || lines().into_iter().next());
-    eventful(&stage);
+    run_eventful_task(&stage);
     wait_for("the end, and the state that it leaves", SOON, || {
         let lines = lines();
         let ended = lines.iter().any(|line| line["type"] == "task" && line["task"]["type"] == "exited");
@@ -102,9 +102,9 @@ fn follow_tasks(stage: &Stage, query: &str) -> Events {
 }
 
 /// How often a file was opened.
-struct Opened(std::os::fd::OwnedFd);
+struct FileOpenCounter(std::os::fd::OwnedFd);
 
-impl Opened {
+impl FileOpenCounter {
     fn of(path: &std::path::Path) -> Self {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("an inotify");
         // Of two equal ones in a row only one is told: what comes between two openings keeps them apart.
@@ -135,7 +135,7 @@ fn fifty_followers_open_no_connections_of_their_own() {
     };
     until_end(&first);
     // Each connection opens this one; the database itself SQLite may have left open by another.
-    let database = Opened::of(&stage.world.state_dir().join("state.db-wal"));
+    let database = FileOpenCounter::of(&stage.world.state_dir().join("state.db-wal"));
     let mut opened = 0;
     for n in 0..5 {
         until_end(&stage.run(&format!("t{n}"), "exit 0"));

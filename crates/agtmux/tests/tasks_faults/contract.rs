@@ -11,7 +11,7 @@ use crate::agtmux::{SOON, run};
 use crate::stage::Stage;
 
 /// Names that mean something to a shell, to tmux, to a format or to a terminal.
-const FOLDERS: [&str; 20] = [
+const AWKWARD_NAMES: [&str; 20] = [
     "my.app",
     "a:b",
     "Ünïcode",
@@ -34,7 +34,7 @@ const FOLDERS: [&str; 20] = [
     "\u{1b}[31mred\u{7}",
 ];
 
-fn option(stage: &Stage, window: &str, name: &str) -> String {
+fn window_option(stage: &Stage, window: &str, name: &str) -> String {
     // One that ends with a newline is printed with one more.
     stage.tmux.run(&["show-options", "-wv", "-t", window, name])
 }
@@ -44,7 +44,7 @@ fn fields(entry: &Value) -> BTreeSet<&str> {
 }
 
 #[track_caller]
-fn file_when(path: &Path, holds: &str) {
+fn wait_for_file_content(path: &Path, holds: &str) {
     wait_for(&format!("'{holds:?}' in {path:?}"), SOON, || {
         let text = fs::read_to_string(path).unwrap_or_default();
         (text == holds).then_some(()).ok_or(text)
@@ -56,7 +56,7 @@ fn whatever_a_folder_is_called_a_task_runs_in_it_and_says_so() {
     for locale in ["C.UTF-8", "C"] {
         let mut stage = Stage::of("foo", locale);
         let home = stage.world.home();
-        for (n, folder) in FOLDERS.into_iter().enumerate() {
+        for (n, folder) in AWKWARD_NAMES.into_iter().enumerate() {
             stage.project = home.join(format!("in-{n}")).join(folder);
             fs::create_dir_all(&stage.project).expect("made");
             stage.session = stage.named(&n.to_string());
@@ -64,13 +64,13 @@ fn whatever_a_folder_is_called_a_task_runs_in_it_and_says_so() {
             let printed = stage.done(&["run", "t", "--", "pwd >out; printf . >>out"]).text();
             let lines: Vec<&str> = printed.lines().collect();
             assert_eq!(lines.len(), 4, "{folder:?}: {printed:?}");
-            let shown = agtmux_shown(&cwd);
+            let shown = escaped_for_terminal(&cwd);
             assert_eq!(
                 [lines[0], lines[2], lines[3]],
                 [format!("session={}", stage.session).as_str(), "task=t", format!("cwd={shown}").as_str()]
             );
             let window = lines[1].strip_prefix("window_id=").expect("its window");
-            file_when(&stage.file("out"), &format!("{cwd}\n."));
+            wait_for_file_content(&stage.file("out"), &format!("{cwd}\n."));
             let entry = stage.entry(window).expect("listed");
             assert_eq!(entry["task_cwd"], cwd, "{locale} {folder:?}");
             assert_eq!(stage.event(window, "exited")["exit_code"], 0, "{folder:?}");
@@ -79,32 +79,41 @@ fn whatever_a_folder_is_called_a_task_runs_in_it_and_says_so() {
             let mut again = stage.agtmux();
             let again = run(again.current_dir("/").args(["task", "restart", "t", "--json"])).json();
             assert_eq!((&again["cwd"], &again["window_id"]), (&json!(cwd), &json!(window)), "{folder:?}");
-            file_when(&stage.file("out"), &format!("{cwd}\n."));
+            wait_for_file_content(&stage.file("out"), &format!("{cwd}\n."));
         }
         let sessions = stage.tmux.run(&["list-sessions", "-F", "#{session_name}"]);
-        assert_eq!(sessions.lines().count(), FOLDERS.len(), "{sessions}");
-        assert!(!made_by_a_name(&home), "a name was taken for a command");
+        assert_eq!(sessions.lines().count(), AWKWARD_NAMES.len(), "{sessions}");
+        assert!(!has_injected_file(&home), "a name was taken for a command");
     }
 }
 
 /// As a terminal may see it.
-fn agtmux_shown(text: &str) -> String {
+fn escaped_for_terminal(text: &str) -> String {
     text.replace('\n', "\\n").replace('\t', "\\t").replace('\u{1b}', "\\x1b").replace('\u{7}', "\\x07")
 }
 
 /// Whether a file `x` is anywhere here.
-fn made_by_a_name(dir: &Path) -> bool {
+fn has_injected_file(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
-        entry.file_name() == "x" || entry.file_type().is_ok_and(|kind| kind.is_dir()) && made_by_a_name(&entry.path())
+        entry.file_name() == "x"
+            || entry.file_type().is_ok_and(|kind| kind.is_dir()) && has_injected_file(&entry.path())
     })
 }
 
 #[test]
 fn whatever_a_command_has_in_it_is_run_and_shown_as_it_is() {
     let stage = Stage::new();
-    let texts =
-        FOLDERS.iter().copied().chain(["#{E:pane_title}", "a\n\n  b\n", "line \\\n", "\\", "'", "#", "##{x}", "%1 %%"]);
+    let texts = AWKWARD_NAMES.iter().copied().chain([
+        "#{E:pane_title}",
+        "a\n\n  b\n",
+        "line \\\n",
+        "\\",
+        "'",
+        "#",
+        "##{x}",
+        "%1 %%",
+    ]);
     for (n, text) in texts.enumerate() {
         // Several words, each of which stays what it is.
         let name = format!("t{n}");
@@ -114,14 +123,14 @@ fn whatever_a_command_has_in_it_is_run_and_shown_as_it_is() {
         let log =
             stage.world.state_dir().join(format!("tasks/logs/{}.log", started["run_id"].as_str().expect("an id")));
         // The terminal makes two of each newline.
-        file_when(&log, &text.replace('\n', "\r\n"));
+        wait_for_file_content(&log, &text.replace('\n', "\r\n"));
         // One word, as it is, which is shown as it is.
         let command = format!(": '{}' \"two  words\";", text.replace('\'', "'\\''"));
         let whole = stage.run(&name, &command);
-        assert_eq!(option(&stage, &whole.window, "@pi_task_command"), command, "{text:?}");
+        assert_eq!(window_option(&stage, &whole.window, "@pi_task_command"), command, "{text:?}");
         assert_eq!(stage.entry(&whole.window).expect("listed")["current_command"], command, "{text:?}");
     }
-    assert!(!made_by_a_name(&stage.world.home()));
+    assert!(!has_injected_file(&stage.world.home()));
 }
 
 #[test]

@@ -6,21 +6,21 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use agtmux_testkit::{BusyCores, Running, wait_for, wait_until};
+use agtmux_testkit::{BusyCores, ChildGuard, wait_for, wait_until};
 use serde_json::{Value, json};
 
 use crate::agtmux::{SOON, kill, pid, soak, start};
 use crate::stage::Stage;
 
 const ENDED: &str = r#"{"code":7,"signal":null,"hung_up":false}"#;
-const NOBODY: u32 = 65534;
+const NOBODY_UID: u32 = 65534;
 
 fn tasks(stage: &Stage) -> PathBuf {
     stage.world.state_dir().join("tasks")
 }
 
 /// Puts something there at once, as a whole.
-fn place(stage: &Stage, path: &Path, make: impl FnOnce(&Path)) {
+fn replace_file(stage: &Stage, path: &Path, make: impl FnOnce(&Path)) {
     let draft = stage.world.state_dir().join("draft");
     make(&draft);
     fs::rename(draft, path).expect("moved");
@@ -35,10 +35,10 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) {
 }
 
 /// What it is called, and how it comes to a place.
-type Case = (&'static str, Box<dyn Fn(&Path)>);
+type FileReplacement = (&'static str, Box<dyn Fn(&Path)>);
 
 /// Whatever could lie in the place of a file that says how a task ended. The last needs somebody who may give files away.
-fn in_its_place(stage: &Stage) -> Vec<Case> {
+fn replacements(stage: &Stage) -> Vec<FileReplacement> {
     let elsewhere = stage.world.home().join("elsewhere");
     write(&elsewhere, ENDED);
     vec![
@@ -58,7 +58,7 @@ fn in_its_place(stage: &Stage) -> Vec<Case> {
             "somebody else's",
             Box::new(|path| {
                 write(path, ENDED);
-                if chown(path, Some(NOBODY), None).is_err() {
+                if chown(path, Some(NOBODY_UID), None).is_err() {
                     write(path, "");
                 }
             }),
@@ -66,24 +66,24 @@ fn in_its_place(stage: &Stage) -> Vec<Case> {
     ]
 }
 
-fn short_of(stage: &Stage, run: &str) -> Vec<String> {
+fn messages_of_run(stage: &Stage, run: &str) -> Vec<String> {
     stage.events().iter().filter(|event| event["run_id"] == run).map(crate::stage::short).collect()
 }
 
 #[test]
 fn what_lies_in_the_place_of_an_end_is_no_end_and_the_true_one_is_told() {
     let stage = Stage::new();
-    let cases = in_its_place(&stage);
+    let cases = replacements(&stage);
     let tasks: Vec<_> = (0..cases.len())
         .map(|n| stage.run(&format!("t{n}"), &format!("until [ -e go{n} ]; do sleep 0.05; done; exit {}", 20 + n)))
         .collect();
     for ((_, make), task) in cases.iter().zip(&tasks) {
-        place(&stage, &tasks_file(&stage, &task.run, "exit"), make);
+        replace_file(&stage, &tasks_file(&stage, &task.run, "exit"), make);
     }
     // Others are told in time, so nobody waits for any of these.
     stage.witness();
     for ((what, _), task) in cases.iter().zip(&tasks) {
-        assert_eq!(short_of(&stage, &task.run), ["started"], "{what}");
+        assert_eq!(messages_of_run(&stage, &task.run), ["started"], "{what}");
     }
     for n in 0..tasks.len() {
         write(&stage.file(&format!("go{n}")), "");
@@ -99,7 +99,7 @@ fn what_lies_in_the_place_of_an_end_is_no_end_and_the_true_one_is_told() {
     }
     stage.witness();
     for ((what, _), task) in cases.iter().zip(&tasks) {
-        assert_eq!(short_of(&stage, &task.run).len(), 2, "{what}");
+        assert_eq!(messages_of_run(&stage, &task.run).len(), 2, "{what}");
     }
     assert_eq!(fs::read_to_string(stage.world.home().join("elsewhere")).expect("there"), ENDED, "nobody wrote there");
 }
@@ -111,7 +111,7 @@ fn tasks_file(stage: &Stage, run: &str, ending: &str) -> PathBuf {
 #[test]
 fn what_lies_in_the_place_of_the_output_makes_no_bells_and_holds_up_nobody() {
     let stage = Stage::new();
-    let cases = in_its_place(&stage);
+    let cases = replacements(&stage);
     let launched: Vec<_> = (0..cases.len())
         .map(|n| stage.run(&format!("t{n}"), &format!("echo up; until [ -e go ]; do sleep 0.05; done; exit {n}")))
         .collect();
@@ -120,7 +120,7 @@ fn what_lies_in_the_place_of_the_output_makes_no_bells_and_holds_up_nobody() {
         wait_until("its output", SOON, || fs::read_to_string(&log).is_ok_and(|text| text.contains("up")));
         for path in [tasks_file(&stage, &task.run, "out"), log] {
             let _ = fs::remove_file(&path);
-            place(&stage, &path, make);
+            replace_file(&stage, &path, make);
         }
     }
     stage.witness();
@@ -162,7 +162,7 @@ fn a_reader_that_comes_when_all_is_told_keeps_the_output_all_the_same() {
     wait_until("what nobody needs any more is gone", SOON, || !spec.exists());
     let mut late = stage.world.agtmux();
     late.arg("task-log").arg(&spec).stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut late = Running::start(&mut late);
+    let mut late = ChildGuard::start(&mut late);
     late.stdin.take().expect("a pipe").write_all(b"what it said\n").expect("written");
     wait_until("its end", SOON, || late.try_wait().is_ok_and(|status| status.is_some()));
     assert_eq!(fs::read_to_string(log).expect("there"), "what it said\n");
@@ -192,7 +192,7 @@ fn what_lies_in_the_place_of_a_begun_run_is_not_taken_for_one() {
     for (key, value) in [("session", "../x"), ("session", ""), ("socket", "relative"), ("run_id", "../../x")] {
         write(&new(), changed(key, value.into()));
     }
-    for (_, make) in in_its_place(&stage) {
+    for (_, make) in replacements(&stage) {
         make(&new());
     }
     write(&tasks(&stage).join("..run"), &spec);

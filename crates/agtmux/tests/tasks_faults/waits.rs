@@ -4,26 +4,26 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use agtmux_testkit::{Running, process, wait_until};
+use agtmux_testkit::{ChildGuard, process, wait_until};
 use rustix::process::Signal;
 
 use crate::agtmux::SOON;
-use crate::fault::{said, stage as faulty, take_back, tell, wait_for_more};
+use crate::faulty_tmux::{clear_fault, count_lines, set_fault, start_with_faulty_tmux as faulty, wait_for_more_lines};
 use crate::stage::Stage;
 
 /// `task wait`, which has seen the task when this returns.
-fn waiter(stage: &Stage, task: &str) -> Running {
-    let before = said(stage, "shown");
+fn start_wait(stage: &Stage, task: &str) -> ChildGuard {
+    let before = count_lines(stage, "shown");
     let mut command = stage.agtmux();
     command.args(["task", "wait", task]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let waiter = Running::start(&mut command);
-    wait_until("it has looked", SOON, || said(stage, "shown") > before);
+    let waiter = ChildGuard::start(&mut command);
+    wait_until("it has looked", SOON, || count_lines(stage, "shown") > before);
     waiter
 }
 
 /// How it ended, and what it said.
 #[track_caller]
-fn end(mut waiter: Running) -> (Option<i32>, String) {
+fn finish(mut waiter: ChildGuard) -> (Option<i32>, String) {
     wait_until("the end of the wait", SOON, || waiter.try_wait().is_ok_and(|status| status.is_some()));
     let mut said = String::new();
     waiter.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
@@ -35,9 +35,9 @@ fn end(mut waiter: Running) -> (Option<i32>, String) {
 fn whoever_waits_for_a_task_that_vanishes_is_told_so() {
     let stage = faulty();
     let task = stage.run("t", "exec sleep 1000");
-    let waits = waiter(&stage, "t");
+    let waits = start_wait(&stage, "t");
     stage.tmux.run(&["kill-window", "-t", &task.window]);
-    let (code, said) = end(waits);
+    let (code, said) = finish(waits);
     assert!(code == Some(1) && said.contains("(t) disappeared from session"), "{code:?} {said}");
     let done = stage.task(&["wait", "t"]);
     let words = format!("there is no task 't' in '{}'", stage.session);
@@ -54,9 +54,9 @@ fn whoever_waits_for_a_task_that_we_take_away_does_not_wait_for_ever() {
         if n == 0 {
             stage.run("t", "exec sleep 1000");
         }
-        let waits = waiter(&stage, "t");
+        let waits = start_wait(&stage, "t");
         stage.done(end_it);
-        let (code, said) = end(waits);
+        let (code, said) = finish(waits);
         assert!(
             code == Some(1) && said.contains("'t' was taken away, or started again"),
             "{end_it:?}: {code:?} {said}"
@@ -72,7 +72,7 @@ fn a_task_that_is_interrupted_in_the_waiting_is_left_running() {
         let mut command = stage.agtmux();
         command.args(["task", "run", "--wait", "1h"]).args(json.then_some("--json"));
         command.args([&task, "--", "exec sleep 1000"]).stdin(Stdio::null());
-        let mut waits = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+        let mut waits = ChildGuard::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         let pid = waits.id();
         if json {
             // It says nothing before its end, so it is interrupted until it listens.
@@ -109,14 +109,14 @@ fn a_task_that_is_interrupted_in_the_waiting_is_left_running() {
 fn a_pane_whose_state_is_unknown_does_not_ask() {
     let stage = faulty();
     let task = stage.run("t", "until [ -e go ]; do sleep 0.05; done; printf 'Proceed? [y/N] '; read answer");
-    tell(&stage, "blind", "");
+    set_fault(&stage, "blind", "");
     fs::write(stage.file("go"), "").expect("written");
     let log = stage.world.state_dir().join(format!("tasks/logs/{}.log", task.run));
     wait_until("the prompt", SOON, || fs::read_to_string(&log).is_ok_and(|text| text.contains("[y/N]")));
     // It is looked for again and again.
-    wait_for_more(&stage, "refused", 3);
+    wait_for_more_lines(&stage, "refused", 3);
     assert_eq!(stage.told(&task.window), ["started"]);
-    assert!(take_back(&stage, "blind"));
+    assert!(clear_fault(&stage, "blind"));
     assert_eq!(stage.event(&task.window, "input")["prompt"], "Proceed? [y/N]");
     assert_eq!(stage.told(&task.window), ["started", "is waiting for input: Proceed? [y/N]"]);
 }
@@ -134,7 +134,7 @@ fn a_task_that_does_not_want_to_end_is_made_to() {
 fn a_task_that_still_runs_after_all_is_said_to_and_what_to_do_then() {
     let stage = faulty();
     let task = stage.run("t", "exec sleep 1000");
-    tell(&stage, "undead", "");
+    set_fault(&stage, "undead", "");
     let done = stage.task(&["stop", "t"]);
     assert_eq!(done.code, Some(5), "{done:?}");
     for words in ["'t' still runs, though it was sent SIGTERM and then SIGKILL", "try: agtmux task stop t --window"] {
@@ -150,7 +150,7 @@ fn a_task_that_still_runs_after_all_is_said_to_and_what_to_do_then() {
 #[test]
 fn how_a_task_ended_is_known_also_where_tmux_does_not_know_it() {
     let stage = faulty();
-    tell(&stage, "mute", "");
+    set_fault(&stage, "mute", "");
     let (good, bad) = (stage.run("good", "exit 0"), stage.run("bad", "exit 4"));
     let shown = |window: &str| {
         let entry = stage.entry(window).unwrap_or_default();
@@ -175,13 +175,13 @@ fn how_a_task_ended_is_known_also_where_tmux_does_not_know_it() {
 fn whoever_waits_for_a_task_hears_of_its_end_though_its_window_was_renamed() {
     let stage = faulty();
     let task = stage.run("t", "until [ -e go ]; do sleep 0.05; done; printf 'Go on? [y/N] '; read answer; exit 0");
-    let waits = waiter(&stage, "t");
+    let waits = start_wait(&stage, "t");
     stage.tmux.run(&["rename-window", "-t", &task.window, "renamed"]);
     // It is looked at, so its new name is known.
     fs::write(stage.file("go"), "").expect("written");
     assert_eq!(stage.event(&task.window, "input")["task"], "renamed");
     stage.tmux.run(&["send-keys", "-t", &task.pane, "y", "Enter"]);
-    let (code, said) = end(waits);
+    let (code, said) = finish(waits);
     assert!(code == Some(0) && said.contains("(renamed) exited with code 0"), "{code:?} {said}");
 }
 
@@ -190,7 +190,7 @@ fn what_another_run_writes_in_the_window_is_not_shown_as_that_of_the_one_that_wa
     let stage = Stage::new();
     let mut command = stage.agtmux();
     command.args(["task", "run", "--wait", "1h", "t", "--", "echo mine; exec sleep 1000"]).stdin(Stdio::null());
-    let mut waits = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut waits = ChildGuard::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut lines = BufReader::new(waits.stdout.take().expect("a pipe")).lines();
     let first: Vec<String> = lines.by_ref().take(4).map(|line| line.expect("text")).collect();
     assert!(first[3].starts_with("cwd="), "{first:?}");

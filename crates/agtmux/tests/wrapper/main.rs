@@ -9,24 +9,24 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 use agtmux::{SOON, run, script, start, world};
-use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const AGTMUX: &str = env!("CARGO_BIN_EXE_agtmux");
 
-fn type_line(server: &TmuxServer, line: &str) {
+fn type_line(server: &TestTmuxServer, line: &str) {
     server.run(&["send-keys", "-t", "%0", "-l", line]);
     server.run(&["send-keys", "-t", "%0", "Enter"]);
 }
 
-fn screen(server: &TmuxServer) -> String {
+fn screen(server: &TestTmuxServer) -> String {
     server.run(&["capture-pane", "-p", "-J", "-S", "-", "-t", "%0"])
 }
 
 #[track_caller]
-fn wait_for_text(server: &TmuxServer, text: &str) {
+fn wait_for_text(server: &TestTmuxServer, text: &str) {
     wait_for(&format!("'{text}' on the screen"), SOON, || {
         let screen = screen(server);
         if screen.contains(text) { Ok(()) } else { Err(screen) }
@@ -41,14 +41,14 @@ fn wait_for_file(path: &Path) -> String {
 }
 
 /// Every wrapper event in the spool of a world without a daemon, the oldest first.
-fn told(world: &World) -> Vec<Value> {
+fn spooled_events(world: &TestWorld) -> Vec<Value> {
     let Ok(entries) = fs::read_dir(world.state_dir().join("spool")) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     paths.sort();
     paths.iter().map(|path| serde_json::from_slice(&fs::read(path).expect("readable")).expect("JSON")).collect()
 }
 
-fn shell(world: &World) -> TmuxServer {
+fn start_shell(world: &TestWorld) -> TestTmuxServer {
     let server = world.tmux("default");
     server.new_session("work", "PS1='ready> ' exec sh -i");
     wait_for_text(&server, "ready>");
@@ -77,8 +77,8 @@ fn codes_and_signals_are_passed_on() {
 #[test]
 fn a_script_needs_no_first_line_that_names_a_shell() {
     let world = world();
-    world.install("plain", "echo \"$# $2\"; exit 3\n");
-    world.install("foreign", "\u{7f}ELF\u{1}\u{1}\u{1}\u{0}\u{0}\necho never\n");
+    world.install_script("plain", "echo \"$# $2\"; exit 3\n");
+    world.install_script("foreign", "\u{7f}ELF\u{1}\u{1}\u{1}\u{0}\u{0}\necho never\n");
     let path = world.bin().join("plain");
     for program in ["plain", path.to_str().expect("plain")] {
         let done = run(world.agtmux().args(["run", "--", program, "-x", "two words"]));
@@ -94,7 +94,7 @@ fn start_and_end_are_told_without_arguments() {
     let world = world();
     let secret = "--prompt=keep-this-to-yourself";
     run(world.agtmux().args(["run", "--name", "reviewer", "--", "sh", "-c", "exit 3", secret]).env("TMUX_PANE", "%7"));
-    let events = told(&world);
+    let events = spooled_events(&world);
     let said: Vec<_> = events.iter().map(|e| (e["source"].as_str(), e["event_type"].as_str())).collect();
     assert_eq!(said, [(Some("wrapper"), Some("agent-started")), (Some("wrapper"), Some("agent-exited"))]);
     let pid = &events[0]["payload"]["pid"];
@@ -103,15 +103,15 @@ fn start_and_end_are_told_without_arguments() {
     assert!(!format!("{events:?}").contains("keep-this"));
     let mut killed = world.agtmux();
     killed.args(["run", "sh", "-c", "kill -KILL $$"]).status().expect("it runs");
-    assert_eq!(told(&world)[3]["payload"]["signal_name"], "SIGKILL");
+    assert_eq!(spooled_events(&world)[3]["payload"]["signal_name"], "SIGKILL");
 }
 
 #[test]
 fn a_daemon_hears_of_it() {
     let world = world();
-    let server = shell(&world);
+    let server = start_shell(&world);
     start(&world);
-    let agent = world.shell_named("claude");
+    let agent = world.shell_copy("claude");
     type_line(&server, &format!("{AGTMUX} run -- {} -c 'read x; exit 5'", agent.display()));
     let events = || -> Vec<(String, bool)> {
         let db = world.state_dir().join("state.db");
@@ -138,7 +138,7 @@ fn a_daemon_hears_of_it() {
 #[test]
 fn it_has_the_terminal_and_can_be_stopped_and_resumed() {
     let world = world();
-    let server = shell(&world);
+    let server = start_shell(&world);
     let pid_file = world.home().join("pid");
     let body = format!(
         "echo $$ > {}; trap 'echo caught-int' INT; trap 'echo size=$(stty size)' WINCH; \
@@ -178,7 +178,7 @@ fn it_has_the_terminal_and_can_be_stopped_and_resumed() {
 #[test]
 fn a_child_that_stops_alone_takes_the_job_with_it() {
     let world = world();
-    let server = shell(&world);
+    let server = start_shell(&world);
     let pid_file = world.home().join("pid");
     type_line(
         &server,
@@ -222,10 +222,10 @@ fn a_wrapper_without_a_shell_stays_awake() {
 #[test]
 fn a_name_that_was_given_is_a_reference() {
     let world = world();
-    let server = shell(&world);
+    let server = start_shell(&world);
     start(&world);
-    let agent = world.shell_named("claude");
-    server.new_session("other", &world.stand_in("claude"));
+    let agent = world.shell_copy("claude");
+    server.new_session("other", &world.fake_agent_command("claude"));
     type_line(&server, &format!("{AGTMUX} run --name reviewer -- {} -c 'read x; exit 5'", agent.display()));
     let named = wait_for("the name to be known", SOON, || {
         let done = run(world.agtmux().args(["explain", "reviewer", "--json"]));

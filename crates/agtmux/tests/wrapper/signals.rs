@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use agtmux_testkit::{TmuxServer, World, process, wait_for, wait_until};
+use agtmux_testkit::{TestTmuxServer, TestWorld, process, wait_for, wait_until};
 use rustix::process::Signal;
 
 use super::agtmux::{SOON, run, script, world};
-use super::{AGTMUX, screen, shell, type_line, wait_for_file, wait_for_text};
+use super::{AGTMUX, screen, start_shell, type_line, wait_for_file, wait_for_text};
 
 #[test]
 fn signals_sent_to_it_reach_the_child() {
@@ -22,7 +22,7 @@ fn signals_sent_to_it_reach_the_child() {
         // In a session of its own there is no terminal that could have sent the signal to both.
         let mut command: Command = world.command("setsid");
         command.args(["-w", AGTMUX, "run", "--", "sh", "-c", &body]).stdin(Stdio::null());
-        let mut running = agtmux_testkit::Running::start(&mut command);
+        let mut running = agtmux_testkit::ChildGuard::start(&mut command);
         wait_for_file(&said.with_file_name(format!("said-{name}.ready")));
         let wrapper = wrapper_below(running.id());
         assert!(process::signal(wrapper, signal), "the wrapper is there");
@@ -39,16 +39,16 @@ fn wrapper_below(pid: u32) -> u32 {
 }
 
 /// A program in the foreground of a pane that writes down each signal that it gets.
-struct Witness {
-    server: TmuxServer,
-    heard: PathBuf,
+struct SignalLogger {
+    server: TestTmuxServer,
+    signal_file: PathBuf,
     wrapper: u32,
     program: u32,
 }
 
-impl Witness {
-    fn start(world: &World) -> Self {
-        let (server, heard, pid_file) = (shell(world), world.home().join("heard"), world.home().join("pid"));
+impl SignalLogger {
+    fn start(world: &TestWorld) -> Self {
+        let (server, heard, pid_file) = (start_shell(world), world.home().join("heard"), world.home().join("pid"));
         let traps =
             ["INT", "QUIT", "TERM", "USR1", "USR2"].map(|s| format!("trap 'echo {s} >> {}' {s}", heard.display()));
         let body = format!(
@@ -60,23 +60,23 @@ impl Witness {
         let program = script(world, "program", &body);
         type_line(&server, &format!("{AGTMUX} run -- {}", program.display()));
         let program: u32 = wait_for_file(&pid_file).parse().expect("a pid");
-        Self { server, heard, wrapper: process::parent(program).expect("it has a parent"), program }
+        Self { server, signal_file: heard, wrapper: process::parent(program).expect("it has a parent"), program }
     }
 
-    fn heard(&self) -> Vec<String> {
-        fs::read_to_string(&self.heard).unwrap_or_default().lines().map(str::to_owned).collect()
+    fn received(&self) -> Vec<String> {
+        fs::read_to_string(&self.signal_file).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
     #[track_caller]
     fn wait_for(&self, expected: &[&str]) {
         wait_for(&format!("{expected:?}"), SOON, || {
-            let heard = self.heard();
+            let heard = self.received();
             if heard == expected { Ok(()) } else { Err(format!("{heard:?}")) }
         });
     }
 }
 
-impl Drop for Witness {
+impl Drop for SignalLogger {
     fn drop(&mut self) {
         process::signal(self.program, Signal::KILL);
     }
@@ -85,7 +85,7 @@ impl Drop for Witness {
 #[test]
 fn each_signal_in_the_foreground_arrives_once_whoever_sent_it() {
     let world = world();
-    let witness = Witness::start(&world);
+    let witness = SignalLogger::start(&world);
     let sent = |signal| assert!(process::signal(witness.wrapper, signal), "the wrapper is there");
     sent(Signal::INT);
     witness.wait_for(&["INT"]);
@@ -101,9 +101,9 @@ fn each_signal_in_the_foreground_arrives_once_whoever_sent_it() {
 #[test]
 fn what_a_program_sends_to_its_own_group_is_not_sent_back() {
     let world = world();
-    let witness = Witness::start(&world);
+    let witness = SignalLogger::start(&world);
     fs::write(world.home().join("speak"), "").expect("written");
-    wait_until("its own signal", SOON, || !witness.heard().is_empty());
+    wait_until("its own signal", SOON, || !witness.received().is_empty());
     assert!(process::signal(witness.wrapper, Signal::TERM), "the wrapper is there");
     witness.wait_for(&["USR2", "TERM"]);
 }
@@ -111,7 +111,7 @@ fn what_a_program_sends_to_its_own_group_is_not_sent_back() {
 #[test]
 fn a_stop_from_outside_stops_the_job() {
     let world = world();
-    let witness = Witness::start(&world);
+    let witness = SignalLogger::start(&world);
     assert!(process::signal(witness.wrapper, Signal::TSTP), "the wrapper is there");
     wait_until("both to stop", SOON, || process::is_stopped(witness.program) && process::is_stopped(witness.wrapper));
     wait_for_text(&witness.server, "Stopped");

@@ -2,22 +2,22 @@
 
 use super::*;
 
-const RUNNING: &[Stand] = &[Stand::Running];
-const IDLE: &[Stand] = &[Stand::Idle];
-const DONE: &[Stand] = &[Stand::Completed];
-const FAILED: &[Stand] = &[Stand::Failed];
+const RUNNING: &[Assertion] = &[Assertion::Running];
+const IDLE: &[Assertion] = &[Assertion::Idle];
+const DONE: &[Assertion] = &[Assertion::Completed];
+const FAILED: &[Assertion] = &[Assertion::Failed];
 
 #[test]
 fn turns_of_pi() {
     let told = Story::of("pi").tell("turns");
-    let (started, answered): (&[Stand], &[Stand]) = (&[Stand::Idle, NOTHING], &[NOTHING]);
+    let (started, answered): (&[Assertion], &[Assertion]) = (&[Assertion::Idle, NOTHING], &[NOTHING]);
     assert_eq!(told, [started, RUNNING, DONE, RUNNING, DONE, RUNNING, &[ASKS], answered, DONE, RUNNING, IDLE]);
 }
 
 #[test]
 fn a_selection_is_a_question_and_a_yes_or_no_an_approval() {
     let told = Story::of("pi").tell("dialogs");
-    let answered: &[Stand] = &[NOTHING];
+    let answered: &[Assertion] = &[NOTHING];
     assert_eq!(told, [&[QUESTION], answered, RUNNING, &[ASKS], answered, DONE]);
 }
 

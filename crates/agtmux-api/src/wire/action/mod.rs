@@ -5,13 +5,13 @@ mod record;
 mod request;
 
 pub use outcome::{
-    ActionOutcome, Answered, AttachPlan, KillReport, Output, PaneHealth, PlanSession, ResumeReport, SendReport, SshWay,
-    VerifiedBy,
+    ActionOutcome, AttachPlan, AttachSession, KillReport, OutputReport, PaneHealth, RespondReport, ResumeReport,
+    SendReport, SshDestination, VerifiedBy,
 };
-pub use record::{ActionRecord, ActionStatus, Audit, AuditQuery, Caller};
+pub use record::{ActionRecord, ActionStatus, AuditCaller, AuditLog, AuditQuery};
 pub use request::{
-    ActionKind, Answer, AttachAction, Guards, KillAction, KillSignal, OutputAction, Profile, RespondAction,
-    ResumeAction, SamePane, SendAction, Snapshot, SnapshotAction,
+    ActionGuards, ActionKind, ActionSnapshot, AttachAction, DialogAnswer, InputProfile, KillAction, KillSignal,
+    OutputAction, PaneIdentityGuard, RespondAction, ResumeAction, SendAction, SnapshotAction,
 };
 
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use utoipa::ToSchema;
 /// Whether it is known that the agent took what was typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Verified {
+pub enum Verification {
     /// The agent said so, or its input box was seen to have let go of it.
     Confirmed,
     /// It was typed, and nothing tells whether it was taken.
@@ -30,7 +30,7 @@ pub enum Verified {
     Failed,
 }
 
-impl Verified {
+impl Verification {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",

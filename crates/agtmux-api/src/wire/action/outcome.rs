@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Verified;
+use super::Verification;
 use super::request::KillSignal;
 
 /// What an action came to.
@@ -28,19 +28,19 @@ pub struct ActionOutcome<T> {
 
 impl<T> ActionOutcome<T> {
     /// The tmux server that it was done on, with its host where that is another one.
-    pub fn place(&self) -> String {
-        place(&self.target, &self.server)
+    pub fn server_label(&self) -> String {
+        server_label(&self.target, &self.server)
     }
 }
 
-pub(super) fn place(target: &str, server: &str) -> String {
+pub(super) fn server_label(target: &str, server: &str) -> String {
     if target == TargetName::LOCAL { server.to_owned() } else { format!("{target}@{server}") }
 }
 
 /// How a text was taken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct SendReport {
-    pub verified: Verified,
+    pub verified: Verification,
     pub by: VerifiedBy,
     /// How often Enter was pressed.
     pub attempts: u32,
@@ -67,11 +67,11 @@ pub enum VerifiedBy {
 
 /// What was asked, and what was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Answered {
+pub struct RespondReport {
     pub dialog: Dialog,
     /// In words: `1. Yes`, `Escape`.
     pub answered: String,
-    pub verified: Verified,
+    pub verified: Verification,
     pub by: VerifiedBy,
     /// What it asks since then, where the answer brought up another question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,17 +89,17 @@ pub struct AttachPlan {
     pub session_id: String,
     pub session_name: String,
     /// Every session that shows the pane, the one above first.
-    pub sessions: Vec<PlanSession>,
+    pub sessions: Vec<AttachSession>,
     pub window_id: String,
     pub pane_pid: u32,
     /// How to get to the host that it is on; null on this one.
     #[serde(default)]
-    pub ssh: Option<SshWay>,
+    pub ssh: Option<SshDestination>,
 }
 
 /// The way to another host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct SshWay {
+pub struct SshDestination {
     /// The `ssh` to use.
     pub program: String,
     /// The host, as it is written in your ssh_config.
@@ -107,13 +107,13 @@ pub struct SshWay {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct PlanSession {
+pub struct AttachSession {
     pub session_id: String,
     pub session_name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Output {
+pub struct OutputReport {
     /// From the top. Colours only where they were asked for, and nothing else that a terminal would obey.
     pub lines: Vec<String>,
     /// The pane's title, as plain text.

@@ -16,7 +16,7 @@ pub struct ActionRecord {
     /// Null while it goes on, and when the daemon ended in the middle of it.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
-    pub caller: Caller,
+    pub caller: AuditCaller,
     /// As it was written.
     pub r#ref: String,
     pub target: Option<String>,
@@ -44,7 +44,7 @@ pub struct ActionRecord {
 
 /// Who asked.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Caller {
+pub struct AuditCaller {
     pub uid: Option<u32>,
     pub pid: Option<u32>,
     /// The program's name.
@@ -81,7 +81,7 @@ impl ActionStatus {
 
 /// What was done, the newest last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Audit {
+pub struct AuditLog {
     pub schema_version: u32,
     pub items: Vec<ActionRecord>,
 }
@@ -101,5 +101,5 @@ pub struct AuditQuery {
 
 impl AuditQuery {
     /// How many are shown when nobody says how many.
-    pub const USUALLY: u32 = 1000;
+    pub const DEFAULT_LIMIT: u32 = 1000;
 }

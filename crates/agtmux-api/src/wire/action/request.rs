@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 /// What every action has in common: whom it is for, and under which conditions.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(default)]
-pub struct Guards {
+pub struct ActionGuards {
     /// `runtime:ID`, `pane:TARGET/SESSION/@W/%P`, `%12`, or an agent's name where there is one of it.
     pub r#ref: String,
     /// Only if this snapshot still holds.
@@ -33,7 +33,7 @@ pub struct Guards {
     pub if_dialog: Option<String>,
     /// Only while the pane is that one, whatever else is forced.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub if_pane: Option<SamePane>,
+    pub if_pane: Option<PaneIdentityGuard>,
     /// Only if it comes before this moment, by the clock of the daemon that it comes to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -52,7 +52,7 @@ pub struct Guards {
 
 /// What a pane cannot keep when it becomes another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct SamePane {
+pub struct PaneIdentityGuard {
     /// The tmux server's process, and when it was started.
     pub server_pid: u32,
     pub server_start: i64,
@@ -67,7 +67,7 @@ fn is_false(value: &bool) -> bool {
 /// How the program in the pane takes its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Profile {
+pub enum InputProfile {
     /// An agent with an input box. The usual one where an agent lives.
     Tui,
     /// A shell, or a program that reads lines. It has to be asked for.
@@ -79,7 +79,7 @@ pub enum Profile {
 #[serde(default)]
 pub struct SendAction {
     #[serde(flatten)]
-    pub guards: Guards,
+    pub guards: ActionGuards,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Keys to press after the text, by tmux's names: `Escape`, `C-u`, `Down`.
@@ -89,20 +89,20 @@ pub struct SendAction {
     #[serde(skip_serializing_if = "is_false")]
     pub no_enter: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<Profile>,
+    pub profile: Option<InputProfile>,
 }
 
 /// Answers the dialog that is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct RespondAction {
     #[serde(flatten)]
-    pub guards: Guards,
-    pub answer: Answer,
+    pub guards: ActionGuards,
+    pub answer: DialogAnswer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum DialogAnswer {
     Approve,
     Deny,
     /// The option with this number.
@@ -113,7 +113,7 @@ pub enum Answer {
     Text(String),
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for DialogAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Approve => f.write_str("approve"),
@@ -132,7 +132,7 @@ impl fmt::Display for Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct KillAction {
     #[serde(flatten)]
-    pub guards: Guards,
+    pub guards: ActionGuards,
     #[serde(default)]
     pub signal: KillSignal,
 }
@@ -163,7 +163,7 @@ impl KillSignal {
 #[serde(default)]
 pub struct AttachAction {
     #[serde(flatten)]
-    pub guards: Guards,
+    pub guards: ActionGuards,
 }
 
 /// Shows what the pane has shown.
@@ -171,7 +171,7 @@ pub struct AttachAction {
 #[serde(default)]
 pub struct OutputAction {
     #[serde(flatten)]
-    pub guards: Guards,
+    pub guards: ActionGuards,
     /// How many lines at the most; what fits the screen when left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
@@ -188,7 +188,7 @@ pub struct OutputAction {
 #[serde(default)]
 pub struct ResumeAction {
     #[serde(flatten)]
-    pub guards: Guards,
+    pub guards: ActionGuards,
 }
 
 /// Takes a snapshot to act on within the next 30 seconds, or as long as `actions.snapshot_lifetime` says.
@@ -196,12 +196,12 @@ pub struct ResumeAction {
 #[serde(default)]
 pub struct SnapshotAction {
     #[serde(flatten)]
-    pub guards: Guards,
+    pub guards: ActionGuards,
 }
 
 /// What was there when it was looked at. An action that names it is refused as soon as it is no longer so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
-pub struct Snapshot {
+pub struct ActionSnapshot {
     pub schema_version: u32,
     pub snapshot_id: String,
     pub nonce: String,
@@ -220,10 +220,10 @@ pub struct Snapshot {
     pub expires_at: Timestamp,
 }
 
-impl Snapshot {
+impl ActionSnapshot {
     /// The server, and its host where that is another one.
-    pub fn place(&self) -> String {
-        super::outcome::place(&self.target, &self.server)
+    pub fn server_label(&self) -> String {
+        super::outcome::server_label(&self.target, &self.server)
     }
 }
 

@@ -1,4 +1,4 @@
-mod looks;
+mod fixture;
 mod properties;
 mod runs;
-mod scene;
+mod snapshots;

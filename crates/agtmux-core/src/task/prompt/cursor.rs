@@ -2,42 +2,42 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use super::ENDED;
+use super::LINE_ENDED;
 
 /// Where the cursor stands, in cells of the pane, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
+pub struct CursorPosition {
     pub x: usize,
     pub y: usize,
 }
 
 /// A prompt that is longer than the pane is wide goes on over this many rows at most.
-const MOST_ROWS: usize = 6;
+const MAX_ROWS: usize = 6;
 
 /// The line on which the cursor stands, up to the cursor, from the visible rows of a pane as `capture-pane -p` gives them (not joined).
 /// Rows that were wrapped are one line. If it is empty, the line above it with a line feed: some programs ask and then go to the next
 /// line.
-pub fn cursor_line(rows: &[&str], width: usize, cursor: Cursor) -> String {
+pub fn cursor_line(rows: &[&str], width: usize, cursor: CursorPosition) -> String {
     let row = rows.get(cursor.y).copied().unwrap_or_default();
-    let line = wrapped(rows, width, cursor.y, up_to(row, cursor.x));
+    let line = join_wrapped(rows, width, cursor.y, row_before_cursor(row, cursor.x));
     if !line.trim().is_empty() || cursor.x > 0 || cursor.y == 0 {
         return line;
     }
     let above = cursor.y - 1;
-    let mut line = wrapped(rows, width, above, rows.get(above).copied().unwrap_or_default());
-    line.push(ENDED);
+    let mut line = join_wrapped(rows, width, above, rows.get(above).copied().unwrap_or_default());
+    line.push(LINE_ENDED);
     line
 }
 
 /// With the rows before it that are full to the last cell.
-fn wrapped(rows: &[&str], width: usize, y: usize, last: &str) -> String {
+fn join_wrapped(rows: &[&str], width: usize, y: usize, last: &str) -> String {
     let is_full = |row: &&&str| width > 0 && cells(row) >= width;
-    let before = rows.get(..y).unwrap_or_default().iter().rev().take_while(is_full).take(MOST_ROWS - 1);
+    let before = rows.get(..y).unwrap_or_default().iter().rev().take_while(is_full).take(MAX_ROWS - 1);
     let before: Vec<&str> = before.copied().collect();
     before.into_iter().rev().chain([last]).collect()
 }
 
-fn up_to(row: &str, cells: usize) -> &str {
+fn row_before_cursor(row: &str, cells: usize) -> &str {
     let mut used = 0;
     for (at, c) in row.char_indices() {
         if used >= cells {
@@ -58,7 +58,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn line(rows: &[&str], x: usize, y: usize) -> String {
-        cursor_line(rows, 10, Cursor { x, y })
+        cursor_line(rows, 10, CursorPosition { x, y })
     }
 
     #[test]

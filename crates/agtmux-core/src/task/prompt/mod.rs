@@ -12,31 +12,31 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-pub use cursor::{Cursor, cursor_line};
+pub use cursor::{CursorPosition, cursor_line};
 
 /// Nobody asks at such length.
-const LONGEST: usize = 400;
+const MAX_LEN: usize = 400;
 
 /// Marks a line that ended with a line feed, so that the cursor stands on an empty one below it.
-const ENDED: char = '\n';
+const LINE_ENDED: char = '\n';
 
-struct Rule {
+struct PromptRule {
     pattern: Regex,
     unless: Option<Regex>,
     /// Also where the cursor stands on the empty line below.
-    from_above: bool,
+    asked_above_cursor: bool,
 }
 
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let rule = |row: &table::Row| Rule {
+static RULES: LazyLock<Vec<PromptRule>> = LazyLock::new(|| {
+    let rule = |row: &table::PromptPattern| PromptRule {
         pattern: compile(row.pattern),
         unless: row.unless.map(compile),
-        from_above: row.from_above,
+        asked_above_cursor: row.asked_above_cursor,
     };
-    table::ROWS.iter().map(rule).collect()
+    table::PROMPT_PATTERNS.iter().map(rule).collect()
 });
 
-static LOG: LazyLock<Regex> = LazyLock::new(|| compile(table::LOG));
+static LOG_LINE: LazyLock<Regex> = LazyLock::new(|| compile(table::LOG_LINE));
 
 fn compile(pattern: &str) -> Regex {
     let pattern = table::PARTS.iter().fold(pattern.to_owned(), |text, (name, part)| text.replace(name, part));
@@ -48,14 +48,14 @@ fn compile(pattern: &str) -> Regex {
 }
 
 /// What is asked, if the line asks something. The line is what [`cursor_line`] gives.
-pub fn recognise(line: &str) -> Option<String> {
-    let from_above = line.ends_with(ENDED);
+pub fn recognize_prompt(line: &str) -> Option<String> {
+    let from_above = line.ends_with(LINE_ENDED);
     let asked = line.trim();
-    if asked.is_empty() || asked.len() > LONGEST || LOG.is_match(asked) {
+    if asked.is_empty() || asked.len() > MAX_LEN || LOG_LINE.is_match(asked) {
         return None;
     }
-    let fits = |rule: &&Rule| {
-        (!from_above || rule.from_above)
+    let fits = |rule: &&PromptRule| {
+        (!from_above || rule.asked_above_cursor)
             && rule.pattern.is_match(asked)
             && !rule.unless.as_ref().is_some_and(|unless| unless.is_match(asked))
     };

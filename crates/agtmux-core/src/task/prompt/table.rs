@@ -1,17 +1,17 @@
 //! Every kind of prompt we know, one row each.
 
-pub(super) struct Row {
+pub(super) struct PromptPattern {
     /// Fits a line without the blanks around it. Case does not matter, blanks in the pattern do not count.
     pub pattern: &'static str,
     /// Says what only looks like it.
     pub unless: Option<&'static str>,
     /// Also asked by a line that has ended, if the cursor stands right below it: only for what nobody writes for another reason.
-    pub from_above: bool,
+    pub asked_above_cursor: bool,
     /// A test reads them.
     #[cfg_attr(not(test), expect(dead_code, reason = "only the test of the table reads it"))]
-    pub asks: &'static [&'static str],
+    pub prompts: &'static [&'static str],
     #[cfg_attr(not(test), expect(dead_code, reason = "only the test of the table reads it"))]
-    pub only_looks_so: &'static [&'static str],
+    pub not_prompts: &'static [&'static str],
 }
 
 /// What patterns have in common.
@@ -39,7 +39,7 @@ pub(super) const PARTS: &[(&str, &str)] = &[
 ];
 
 /// A line of a log or of a program is not asked, whatever it quotes.
-pub(super) const LOG: &str = r"^ (?: // | /\* | <!-- | \#+ \s | (?: echo | printf | print | usage ) \b [\s:(]
+pub(super) const LOG_LINE: &str = r"^ (?: // | /\* | <!-- | \#+ \s | (?: echo | printf | print | usage ) \b [\s:(]
     |
       [\[(]? \d{4} [-/.] \d{2} [-/.] \d{2} [T\ _]? [\[(]? \d{2} : \d{2}
     | [\[(]? \d{2} : \d{2} : \d{2}
@@ -49,14 +49,14 @@ pub(super) const LOG: &str = r"^ (?: // | /\* | <!-- | \#+ \s | (?: echo | print
       (?: [^?]* $ | [^?]* \? .* [.!] $ )
     | level = | time = | \{ \s* \x22 )";
 
-pub(super) const ROWS: &[Row] = &[
-    Row {
+pub(super) const PROMPT_PATTERNS: &[PromptPattern] = &[
+    PromptPattern {
         // Yes and no in brackets, perhaps with more to choose from: `[y/N]`, `(yes/no/[fingerprint])?`, `[y,n,q,a,d,e,?]?`.
         pattern: r"(?: ^ | [^=\p{L}] ) [\[(<{] (?: <other> <or> )* (?: <yes> (?: <or> <other> )* <or> <no> | <no> (?: <or> <other> )* <or> <yes> )
             (?: <or> <other> )* (?: \s* \[ \w{1,8} \] )? [\])>}] <tail>",
         unless: None,
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "Proceed? [y/N]",
             "Proceed? (y/n)",
             "Do you want to continue? [Y/n] ",
@@ -83,7 +83,7 @@ pub(super) const ROWS: &[Row] = &[
             "Reset branch 'main'? [y/N/?] ",
             "continue (yes or no)?",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "Answer with [y/N] when you are asked.",
             "the flag -y answers [y/N] for you",
             "[y/N] was answered with n",
@@ -101,28 +101,28 @@ pub(super) const ROWS: &[Row] = &[
             "see issues [1/2]",
         ],
     },
-    Row {
+    PromptPattern {
         // Yes and no without brackets, after a question or before a colon.
         pattern: r"(?: [?:] \s* (?: y | yes ) [/|] (?: n | no ) <tail> | \s (?: y | yes ) [/|] (?: n | no ) \s* [:?]+ $ )",
         unless: None,
-        from_above: false,
-        asks: &["Remove? y/n: ", "Continue? yes/no", "Accept? Y/n ", "Drop the table y/n:"],
-        only_looks_so: &["ratio y/n", "use y/n keys", "Continue? yes/no was asked"],
+        asked_above_cursor: false,
+        prompts: &["Remove? y/n: ", "Continue? yes/no", "Accept? Y/n ", "Drop the table y/n:"],
+        not_prompts: &["ratio y/n", "use y/n keys", "Continue? yes/no was asked"],
     },
-    Row {
+    PromptPattern {
         // Each answer with its letter in brackets.
         pattern: r"(?: [\[(] [a-z?] [\])] [\p{L}\s]{0,24} [,/|]? \s* (?: or \s+ )? ){2,} (?: [\[(] default [^\])]{0,20} [\])] )? [?:>]+ $",
         unless: None,
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "replace a.txt? [y]es, [n]o, [A]ll, [N]one, [r]ename: ",
             "[R]etry, [A]bort or [I]gnore?",
             "(P)roceed, (e)dit, or (q)uit:",
             r#"[Y] Yes  [A] Yes to All  [N] No  [L] No to All  [?] Help (default is "Y"):"#,
         ],
-        only_looks_so: &["[a]lpha, [b]eta and [c]harlie were built", "options: [v]erbose"],
+        not_prompts: &["[a]lpha, [b]eta and [c]harlie were built", "options: [v]erbose"],
     },
-    Row {
+    PromptPattern {
         // Something that is typed unseen.
         pattern: r"^ \W* (?: \[ [^\]]{1,20} \] \s* )? (?: \([^)]{1,20}\) \s* )? (?: [\p{L}\p{N}@._'’+/-]+ \s+ ){0,5} <secret>
             (?: \s* [\[(] [^\])]{1,60} [\])] | \s+ (?: for | of | again | für | de | to \s (?: unlock | decrypt ) ) \b [^?!]{0,360} )*
@@ -132,8 +132,8 @@ pub(super) const ROWS: &[Row] = &[
             | missing | no | without | with | using | is | was | are | has | have | got | expired | error | by | from | in
             | rotate | rotating | read | reading | found | hash | hashed | check | checking ) \b .* <secret>",
         ),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "password:",
             "Password: ",
             "[sudo] password for x: ",
@@ -158,7 +158,7 @@ pub(super) const ROWS: &[Row] = &[
             "Mot de passe : ",
             "Enter Export Password:",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "This is how you reset your password:",
             "password: hunter2",
             "the password: field is empty",
@@ -172,24 +172,24 @@ pub(super) const ROWS: &[Row] = &[
             "pinning: ",
         ],
     },
-    Row {
+    PromptPattern {
         // Who it is, or where.
         pattern: r"^ \W* (?: [\p{L}\p{N}._-]+ \s+ ){0,3} (?: login | username | user \s name | user \s id | e-?mail (?: \s address )? | benutzername )
             (?: \s+ for \b [^?!]{1,120} )? (?: \s* [\[(] [^\])]{1,60} [\])] )? \s* : $",
         unless: Some(
             r"\b (?: how | last | failed | invalid | unknown | wrong | no | with | is | was | sent | by | from | bad | error ) \b",
         ),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "login: ",
             "build-7 login:",
             "Username for 'https://example.com': ",
             "Enter Auth Username:",
             "Email address:",
         ],
-        only_looks_so: &["Last login: ", "failed login:", "sent the e-mail:", "unknown username: x"],
+        not_prompts: &["Last login: ", "failed login:", "sent the e-mail:", "unknown username: x"],
     },
-    Row {
+    PromptPattern {
         // A key that goes on.
         pattern: r"<begin> (?: please \s+ )? (?: press | hit | push | tap | type | strike )? \s* (?: the \s+ )? (?: any \s key | (?: [\[<(]? (?:
             enter | return | ⏎ | space (?: \s? bar )? ) [\]>)]? (?: [/|] (?: enter | return ) )? ) (?: \s key )? (?: \s+ or \s+ [\p{L}\s]{1,30} )? ) (?: \s+ to \s+ (?: continue | proceed | go \s on
@@ -198,8 +198,8 @@ pub(super) const ROWS: &[Row] = &[
         unless: Some(
             r"^ \W* (?: any \s key | enter | return | space (?: \s? bar )? ) (?: \s key )? \W* $ | \b (?: if | whenever | you \s can | then | simply | when \s+ (?: you | it | the | they | asked ) ) \b",
         ),
-        from_above: true,
-        asks: &[
+        asked_above_cursor: true,
+        prompts: &[
             "Press Enter to continue",
             "Press ENTER to continue...",
             "Press any key to continue . . .",
@@ -216,7 +216,7 @@ pub(super) const ROWS: &[Row] = &[
             "(press return to continue)",
             "Hit enter when ready",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "Tell them to press Enter to continue",
             "You can press Enter to continue at any time",
             "press h + enter to show help",
@@ -229,21 +229,21 @@ pub(super) const ROWS: &[Row] = &[
             "press q to quit",
         ],
     },
-    Row {
+    PromptPattern {
         // The same in other tongues.
         pattern: r"^ \W* (?: weiter \s mit | drücken \s sie | bitte | appuyez \s sur | presione | pulse | premi | pressione ) \b .{0,40}
             \b (?: taste | eingabetaste | enter | return | touche | entrée | tecla | intro | tasto | invio ) \b .{0,40} $",
         unless: Some(r"\? | \b (?: nicht | nie | wenn | si | se ) \b"),
-        from_above: true,
-        asks: &[
+        asked_above_cursor: true,
+        prompts: &[
             "Drücken Sie eine beliebige Taste . . .",
             "Weiter mit Eingabetaste",
             "Appuyez sur Entrée pour continuer",
             "Pulse una tecla para continuar",
         ],
-        only_looks_so: &["Drücken Sie nicht die Taste", "die Taste"],
+        not_prompts: &["Drücken Sie nicht die Taste", "die Taste"],
     },
-    Row {
+    PromptPattern {
         // One out of several.
         pattern: r"<begin> (?: please \s+ )? (?: (?: select | choose | pick | enter | make | type ) \s+ )? (?: (?: an? | one | your | the | of ) \s+ )*
             (?: option | choice | selection | (?: choice | option | selection ) \s+ number | auswahl ) s?
@@ -252,8 +252,8 @@ pub(super) const ROWS: &[Row] = &[
         unless: Some(
             r"^ \W* (?: (?: an? | one | your | the ) \s+ )* (?: option | choice | selection ) s? \W* $ | \b (?: was | is | no | bad | invalid | wrong ) \b",
         ),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "Select an option",
             "? Select an option (Use arrow keys)",
             "Select an option [1-3]: ",
@@ -265,7 +265,7 @@ pub(super) const ROWS: &[Row] = &[
             "There are 3 candidates. Pick one option:",
             "Enter selection number between 1 and 4:",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "Select an option from the menu bar to change the theme.",
             "The user must select an option",
             "choices",
@@ -274,35 +274,35 @@ pub(super) const ROWS: &[Row] = &[
             "an option",
         ],
     },
-    Row {
+    PromptPattern {
         // The same in a word.
         pattern: r"^ [^\p{L}\p{N}]* (?: (?: your | my | choice | menu | which ) \s+ )? (?: choice | selection | option | auswahl | pick ) (?: \s* [\[(] [^\])]{1,40} [\])] )?
             \s* [:?>]+ $ | ^ \#\? $",
         unless: None,
-        from_above: false,
-        asks: &["choice:", "Your choice? ", "Selection [1]: ", "#? ", "  option> ", "Choice (1-4): "],
-        only_looks_so: &["choice: blue", "The right choice:", "#?!"],
+        asked_above_cursor: false,
+        prompts: &["choice:", "Your choice? ", "Selection [1]: ", "#? ", "  option> ", "Choice (1-4): "],
+        not_prompts: &["choice: blue", "The right choice:", "#?!"],
     },
-    Row {
+    PromptPattern {
         // A number or a word from a list that stands above.
         pattern: r"^ [^\p{L}\p{N}]* (?: please \s+ )? (?: select | choose | pick ) (?: \s+ (?: an? | one | your | which | between | at \s least | the )
             \b [^.!]{0,60} )? (?: [:>›»] | \[ [^\]]{1,20} \] \s* :? | \( [^)]{1,30} \) \s* :? ) $",
         unless: Some(r"\b (?: following | these | was | were | is | because | steps ) \b"),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "Please select a Python version [3]: ",
             "Choose a template (1-5):",
             "Pick a number:",
             "Please choose:",
             "? Select a framework: ›",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "Selecting previously unselected package curl:",
             "Select from the following steps:",
             "Picked 3 commits:",
         ],
     },
-    Row {
+    PromptPattern {
         // A question that a program asks before it goes on.
         pattern: r"<begin> (?: (?: so | ok | okay | really | and | also | please ) [\s,]+ )* (?: (?: do \s you | would \s you | are \s you | shall \s (?: i | we )
             | should \s (?: i | we ) | may \s i | can \s i | is \s (?: this | that | it ) \s (?: ok | okay | correct | right | fine ) | want \s+ to
@@ -313,8 +313,8 @@ pub(super) const ROWS: &[Row] = &[
             r"^ \W* (?: why | what | how | when | where | who | whose | which | whether | if | did | does ) \b
             | \b (?: asked | asks | wonder | wondering | says | said | know | means | question | title | faq | wrote ) \b",
         ),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "continue?",
             "Continue? ",
             "Do you really want to continue? ",
@@ -330,7 +330,7 @@ pub(super) const ROWS: &[Row] = &[
             "remove write-protected regular file 'a'?",
             "Trust the authors of this folder? [default: no]",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "Why did it not continue?",
             "What happens when I continue?",
             "How do I proceed?",
@@ -344,14 +344,14 @@ pub(super) const ROWS: &[Row] = &[
             "// Are you sure?",
         ],
     },
-    Row {
+    PromptPattern {
         // A question to you, or one that offers an answer.
         pattern: r"<begin> (?: what | which | where | who | how \s (?: many | much | often | long | should ) ) \b <words>{0,60} \b (?: your | you \s (?: want | like | wish | prefer )
             | would \s you | should \s i | shall \s i ) \b <words>{0,80} \? <tail>
             | ^ [^.!]{3,120} \? \s* (?: \[ [^\]]{1,40} \] | \( [^\s)]{1,40} \) ) \s* [:>›»]? $",
         unless: Some(r"\b (?: asked | asks | wonder | says | said | know | means | faq | wrote ) \b"),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "What is your name? ",
             "What would you like to do?",
             "Which version do you want to install?",
@@ -360,33 +360,33 @@ pub(super) const ROWS: &[Row] = &[
             "Install missing components? [Y]",
             "What do you want to do about modified configuration file sshd_config?",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "What does this function do?",
             "What is new in this release?",
             "Where is it? (see the notes below)",
         ],
     },
-    Row {
+    PromptPattern {
         // How libraries for prompts begin theirs.
         pattern: r"^ [?❓] \s+ \S .{0,100} [?:›»‣>)\]…] .{0,80} $",
         unless: None,
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "? What is your name? ‣ ",
             "? Project name: › my-app",
             "? Pick a preset: (Use arrow keys)",
             "? Target directory ›",
         ],
-        only_looks_so: &["?", "? is not a command", "?? two"],
+        not_prompts: &["?", "? is not a command", "?? two"],
     },
-    Row {
+    PromptPattern {
         // A name with what is taken if nothing is typed.
         pattern: r"^ \p{L} [\p{L}\p{N}\ _/'’-]{1,50} (?: \( [^)]{1,60} \) \s* )? (?: \s* \[ [^\]]{0,60} \] \s* : | : \s* \( [^)\s]{0,60} \) ) $",
         unless: Some(
             r"^ \p{L}+ ing \b | \d+ \s* (?: of | / ) \s* \d+ | ^ (?: note | hint | warning | error | see | step | test | stage | phase | epoch ) \b | %",
         ),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "Port [8080]: ",
             "Country Name (2 letter code) [AU]:",
             "Common Name (e.g. server FQDN or YOUR name) []:",
@@ -394,25 +394,25 @@ pub(super) const ROWS: &[Row] = &[
             "version: (1.0.0) ",
             "Default region name [None]: ",
         ],
-        only_looks_so: &["Uploading [part 1]:", "Batch [3/10]:", "Note: (below)", "step 3 [build]:", "[8080]:"],
+        not_prompts: &["Uploading [part 1]:", "Batch [3/10]:", "Note: (below)", "step 3 [build]:", "[8080]:"],
     },
-    Row {
+    PromptPattern {
         // A name alone, of something that only a person knows.
         pattern: r"^ [^\p{L}\p{N}]* (?: your \s+ )? (?: (?: first | last | full | user | project | host | file | domain | display | branch ) \s? name | name | answer | reply | response ) \s* : $",
         unless: None,
-        from_above: false,
-        asks: &["Name: ", "First name:", "> Your answer: ", "Project name:"],
-        only_looks_so: &["Name: x", "Test name here:", "hostname lookup:"],
+        asked_above_cursor: false,
+        prompts: &["Name: ", "First name:", "> Your answer: ", "Project name:"],
+        not_prompts: &["Name: x", "Test name here:", "hostname lookup:"],
     },
-    Row {
+    PromptPattern {
         // What is to be typed.
         pattern: r"<begin> (?: please \s+ )? (?: enter | input | type | provide | specify | supply | paste | give ) \s+ <words>{1,120} [:>›»] <tail>",
         unless: Some(
             r"\b (?: following | commands | these | this \s command | below | as \s follows | steps | error | mode | phase | state | example | when | if | was | were | is | has )
             \b | \b (?: enter | type ) \s+ (?: of | is | was ) \b | ^ \W* type \s+ \w+ \s* : $",
         ),
-        from_above: false,
-        asks: &[
+        asked_above_cursor: false,
+        prompts: &[
             "  Enter a value: ",
             "Enter file in which to save the key (/home/x/.ssh/id_rsa): ",
             "Please enter your name:",
@@ -423,7 +423,7 @@ pub(super) const ROWS: &[Row] = &[
             "? Enter the project's name ›",
             "To delete the cluster, type its name:",
         ],
-        only_looks_so: &[
+        not_prompts: &[
             "Enter the following commands:",
             "Type the commands below:",
             "Type error:",
@@ -433,12 +433,12 @@ pub(super) const ROWS: &[Row] = &[
             "Enter key was pressed:",
         ],
     },
-    Row {
+    PromptPattern {
         // A reader of long texts.
         pattern: r"^ (?: --more-- (?: \s* \( [^)]{1,20} \) )? | .{0,80} \( END \) | lines \s \d+ - \d+ (?: / \d+ )? (?: \s .{0,40} )? ) $",
         unless: None,
-        from_above: false,
-        asks: &["--More--", "--More--(42%)", "(END)", "lines 1-23/120 (END)", "lines 1-23"],
-        only_looks_so: &["more", "the end", "BEGIN (END) END"],
+        asked_above_cursor: false,
+        prompts: &["--More--", "--More--(42%)", "(END)", "lines 1-23/120 (END)", "lines 1-23"],
+        not_prompts: &["more", "the end", "BEGIN (END) END"],
     },
 ];

@@ -1,23 +1,23 @@
 use proptest::prelude::*;
 
-use super::{recognise, table};
+use super::{recognize_prompt, table};
 
 #[test]
 fn every_row_recognises_its_own_and_nothing_that_only_looks_so() {
     let mut wrong: Vec<&&str> = Vec::new();
-    for row in table::ROWS {
-        wrong.extend(row.asks.iter().filter(|line| recognise(line).as_deref() != Some(line.trim())));
-        wrong.extend(row.only_looks_so.iter().filter(|line| recognise(line).is_some()));
+    for row in table::PROMPT_PATTERNS {
+        wrong.extend(row.prompts.iter().filter(|line| recognize_prompt(line).as_deref() != Some(line.trim())));
+        wrong.extend(row.not_prompts.iter().filter(|line| recognize_prompt(line).is_some()));
     }
     assert!(wrong.is_empty(), "judged wrongly: {wrong:#?}");
 }
 
 #[test]
 fn each_row_is_needed() {
-    for (at, row) in table::ROWS.iter().enumerate() {
+    for (at, row) in table::PROMPT_PATTERNS.iter().enumerate() {
         let alone = |line: &&&str| super::RULES[at].pattern.is_match(line.trim());
-        let own = row.asks.iter().filter(alone).count();
-        assert_eq!(own, row.asks.len(), "a row has examples that are not its own: {:?}", row.asks);
+        let own = row.prompts.iter().filter(alone).count();
+        assert_eq!(own, row.prompts.len(), "a row has examples that are not its own: {:?}", row.prompts);
     }
 }
 
@@ -61,33 +61,33 @@ const WORK: &[&str] = &[
 
 #[test]
 fn work_is_not_taken_for_a_question() {
-    let wrong: Vec<_> = WORK.iter().filter(|line| recognise(line).is_some()).collect();
+    let wrong: Vec<_> = WORK.iter().filter(|line| recognize_prompt(line).is_some()).collect();
     assert!(wrong.is_empty(), "taken for prompts: {wrong:#?}");
 }
 
 #[test]
 fn a_line_that_has_ended_asks_only_for_a_key() {
-    assert_eq!(recognise("Press Enter to continue\n").as_deref(), Some("Press Enter to continue"));
-    assert_eq!(recognise("Proceed? [y/N]\n"), None);
-    assert_eq!(recognise("Password:\n"), None);
+    assert_eq!(recognize_prompt("Press Enter to continue\n").as_deref(), Some("Press Enter to continue"));
+    assert_eq!(recognize_prompt("Proceed? [y/N]\n"), None);
+    assert_eq!(recognize_prompt("Password:\n"), None);
 }
 
 #[test]
 fn a_text_without_end_is_no_question() {
-    assert_eq!(recognise(&format!("{} [y/N]", "x".repeat(500))), None);
+    assert_eq!(recognize_prompt(&format!("{} [y/N]", "x".repeat(500))), None);
 }
 
 proptest! {
     #[test]
     fn any_line_is_judged(line in "\\PC{0,120}") {
-        let _ = recognise(&line);
+        let _ = recognize_prompt(&line);
     }
 
     /// What is asked does not change with the words of the question or the blanks around it.
     #[test]
     fn brackets_ask_whatever_stands_before_them(question in "[A-Z][a-z]{2,8}( [a-z]{1,8}){0,6}", blanks in " {0,3}") {
         let line = format!("{question}? [y/N]{blanks}");
-        prop_assert_eq!(recognise(&line), Some(line.trim().to_owned()));
+        prop_assert_eq!(recognize_prompt(&line), Some(line.trim().to_owned()));
     }
 
     /// A sentence that goes on behind the words is prose.
@@ -95,7 +95,7 @@ proptest! {
     fn what_goes_on_is_prose(rest in " [a-z]{2,8} [a-z]{2,8}\\.") {
         for asked in ["Proceed? [y/N]", "password:", "continue?", "choice:", "Enter your choice:"] {
             let line = format!("{asked}{rest}");
-            prop_assert_eq!(recognise(&line), None);
+            prop_assert_eq!(recognize_prompt(&line), None);
         }
     }
 }

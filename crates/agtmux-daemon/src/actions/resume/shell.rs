@@ -1,20 +1,20 @@
 //! A shell that waits for a command line.
 
 use agtmux_core::text;
-use agtmux_tmux::platform::{PaneProcesses, Process};
+use agtmux_tmux::platform::{PaneProcesses, ProcessInfo};
 
 /// Those that take `cd DIR && COMMAND` and quotes as [`agtmux_tmux::quoted_for_shell`] sets them.
 const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "busybox"];
 
 /// The shell that has the terminal and nothing to do, or what has it instead.
-pub(in crate::actions) fn at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&Process, String> {
+pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&ProcessInfo, String> {
     let Some(group) = tree.foreground_pgrp else { return Err("nobody has its terminal".into()) };
-    let holders: Vec<&Process> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
+    let holders: Vec<&ProcessInfo> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
     match holders.as_slice() {
-        [one] if is_shell(one) && collects_lines && edits_lines(one) => {
+        [one] if is_interactive_shell(one) && collects_lines && has_line_editor(one) => {
             Err(format!("'{}' runs something, or has asked for a line", text::from_bytes(&one.name)))
         }
-        [one] if is_shell(one) => Ok(*one),
+        [one] if is_interactive_shell(one) => Ok(*one),
         [one, ..] => Err(format!("'{}' has its terminal", text::from_bytes(&one.name))),
         [] => Err("another program has its terminal".into()),
     }
@@ -22,13 +22,13 @@ pub(in crate::actions) fn at_prompt(tree: &PaneProcesses, collects_lines: bool) 
 
 /// One that takes keys as they come while it waits for a command. When its terminal collects lines, it does something else: a loop,
 /// or a question of a script that it runs itself.
-fn edits_lines(process: &Process) -> bool {
+fn has_line_editor(process: &ProcessInfo) -> bool {
     let name = process.name.strip_prefix(b"-").unwrap_or(&process.name);
     [&b"bash"[..], b"zsh", b"fish"].contains(&name) && !process.argv.iter().any(|word| word == b"--noediting")
 }
 
 /// One that reads its commands from the terminal, not from a script or from its arguments.
-fn is_shell(process: &Process) -> bool {
+fn is_interactive_shell(process: &ProcessInfo) -> bool {
     let name = text::from_bytes(process.name.strip_prefix(b"-").unwrap_or(&process.name));
     let reads_terminal = |word: &Vec<u8>| match word.as_slice() {
         [b'-', b'-', ..] => true,
@@ -42,8 +42,8 @@ fn is_shell(process: &Process) -> bool {
 mod tests {
     use super::*;
 
-    fn process(name: &str, argv: &[&str]) -> Process {
-        Process {
+    fn process(name: &str, argv: &[&str]) -> ProcessInfo {
+        ProcessInfo {
             pid: 7,
             ppid: 1,
             pgrp: 7,
@@ -59,22 +59,25 @@ mod tests {
 
     #[test]
     fn a_shell_at_its_prompt_is_told_from_one_that_works() {
-        let tree = |processes: Vec<Process>| PaneProcesses { foreground_pgrp: Some(7), processes };
+        let tree = |processes: Vec<ProcessInfo>| PaneProcesses { foreground_pgrp: Some(7), processes };
         for argv in [&["-bash"][..], &["bash", "-l"], &["sh", "-i"], &["zsh"], &["bash", "--login"]] {
             let name = argv[0].trim_start_matches('-');
-            assert!(at_prompt(&tree(vec![process(name, argv)]), false).is_ok(), "{argv:?}");
+            assert!(shell_at_prompt(&tree(vec![process(name, argv)]), false).is_ok(), "{argv:?}");
         }
         for argv in [&["bash", "build.sh"][..], &["sh", "-c", "sleep 1"], &["vim"], &["bash", "-lc", "x"]] {
-            assert!(at_prompt(&tree(vec![process(argv[0], argv)]), false).is_err(), "{argv:?}");
+            assert!(shell_at_prompt(&tree(vec![process(argv[0], argv)]), false).is_err(), "{argv:?}");
         }
         let busy = tree(vec![process("bash", &["bash"]), process("sleep", &["sleep", "1"])]);
-        assert!(at_prompt(&busy, false).is_err());
-        let collecting = |argv: &[&str]| at_prompt(&tree(vec![process(argv[0], argv)]), true).is_ok();
+        assert!(shell_at_prompt(&busy, false).is_err());
+        let collecting = |argv: &[&str]| shell_at_prompt(&tree(vec![process(argv[0], argv)]), true).is_ok();
         assert!(collecting(&["sh"]) && collecting(&["bash", "--noediting"]));
         assert!(!collecting(&["bash"]) && !collecting(&["zsh"]));
         assert!(
-            at_prompt(&PaneProcesses { foreground_pgrp: Some(8), processes: vec![process("sh", &["sh"])] }, false)
-                .is_err()
+            shell_at_prompt(
+                &PaneProcesses { foreground_pgrp: Some(8), processes: vec![process("sh", &["sh"])] },
+                false
+            )
+            .is_err()
         );
     }
 }

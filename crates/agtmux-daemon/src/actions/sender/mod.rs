@@ -4,7 +4,7 @@
 //! agent's own word, or its input box, tells whether it was taken. Enter is pressed again only while the text is seen in the
 //! box: an Enter too many could answer a dialog that has opened in the meantime.
 
-mod put;
+mod paste;
 mod snippet;
 mod text;
 mod verify;
@@ -12,48 +12,61 @@ mod verify;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use agtmux_api::collect::Ask;
-use agtmux_api::config::TmuxBridge;
+use agtmux_api::collect::HubRequest;
+use agtmux_api::config::TmuxBridgeConfig;
 use agtmux_api::error::{ApiError, ErrorCode};
-use agtmux_api::wire::{ActionKind, ActionOutcome, Profile, SendAction, SendReport, Verified, VerifiedBy};
+use agtmux_api::wire::{ActionKind, ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use agtmux_core::state::State;
-use agtmux_tmux::{Key, Typing};
+use agtmux_tmux::{PaneInput, TmuxKey};
 use tokio::time::{Instant, sleep};
 
-use super::look::Look;
-use super::perform::Request;
-use super::repeated::content;
-use super::{Actions, Asker, Failure, Scene, audit, guards};
-use put::Standing;
-pub(super) use snippet::squashed;
-pub(super) use text::checked;
-use verify::{Finding, Witness};
+use super::idempotency::request_content;
+use super::pane_screen::PaneScreen;
+use super::perform::ActionRequest;
+use super::{ActionFailure, ActionPane, Actions, RequestCaller, audit, guards};
+use paste::PastedText;
+pub(super) use snippet::without_whitespace;
+pub(super) use text::checked_text;
+use verify::{EnterResult, SubmitWatcher};
 
 /// An agent that has just been started takes this long at the most to show its box.
-const READY_WITHIN: Duration = Duration::from_secs(5);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Each takes its time, and others wait.
-const MOST_KEYS: usize = 256;
+const MAX_KEYS: usize = 256;
 
 impl Actions {
-    pub(crate) async fn send(&self, action: SendAction, asker: Asker) -> Result<ActionOutcome<SendReport>, ApiError> {
-        let (guards, content) = (&action.guards, content(ActionKind::Send, &action));
-        let ask = |guards| Ask::Send(SendAction { guards, ..action.clone() });
-        let request = Request { kind: ActionKind::Send, guards, asker, what: None, text: None, content, ask: &ask };
-        let (keys, text) = match typed(&action) {
-            Ok(typed) => typed,
-            Err(error) => return Err(self.turn_down(request, error).await),
+    pub(crate) async fn send(
+        &self,
+        action: SendAction,
+        asker: RequestCaller,
+    ) -> Result<ActionOutcome<SendReport>, ApiError> {
+        let (guards, content) = (&action.guards, request_content(ActionKind::Send, &action));
+        let ask = |guards| HubRequest::Send(SendAction { guards, ..action.clone() });
+        let request = ActionRequest {
+            kind: ActionKind::Send,
+            guards,
+            caller: asker,
+            summary: None,
+            text: None,
+            content,
+            remote_request: &ask,
         };
-        let request = Request { what: audit::pressed(self.config(), &keys), text: text.as_deref(), ..request };
-        let message = Message { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
-        self.perform(request, async |scene| Sender::of(scene, action.profile)?.send(&message).await).await
+        let (keys, text) = match parse_send(&action) {
+            Ok(typed) => typed,
+            Err(error) => return Err(self.reject(request, error).await),
+        };
+        let request =
+            ActionRequest { summary: audit::keys_summary(self.config(), &keys), text: text.as_deref(), ..request };
+        let message = SendMessage { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
+        self.perform(request, async |scene| TextSender::for_pane(scene, action.profile)?.send(&message).await).await
     }
 }
 
 /// What there is to type, if all of it may be typed.
-fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiError> {
-    let keys = keys(&action.keys)?;
-    let text = action.text.as_deref().map(checked).transpose()?;
+fn parse_send(action: &SendAction) -> Result<(Vec<TmuxKey>, Option<Cow<'_, str>>), ApiError> {
+    let keys = parse_keys(&action.keys)?;
+    let text = action.text.as_deref().map(checked_text).transpose()?;
     if text.is_none() && keys.is_empty() {
         let error = ApiError::new(ErrorCode::BadRequest, "there is nothing to send");
         return Err(error.with_hint("give it a text, or keys to press"));
@@ -65,278 +78,294 @@ fn typed(action: &SendAction) -> Result<(Vec<Key>, Option<Cow<'_, str>>), ApiErr
     Ok((keys, text))
 }
 
-fn keys(names: &[String]) -> Result<Vec<Key>, ApiError> {
-    if names.len() > MOST_KEYS {
-        let error = ApiError::new(ErrorCode::BadRequest, format!("{MOST_KEYS} keys are the most"));
+fn parse_keys(names: &[String]) -> Result<Vec<TmuxKey>, ApiError> {
+    if names.len() > MAX_KEYS {
+        let error = ApiError::new(ErrorCode::BadRequest, format!("{MAX_KEYS} keys are the most"));
         return Err(error.with_hint("send text as text"));
     }
     let key = |name: &String| {
-        let bad = |error: agtmux_tmux::BadKey| ApiError::new(ErrorCode::BadRequest, error.to_string());
-        name.parse::<Key>().map_err(|error| bad(error).with_hint("agtmux send --help"))
+        let bad = |error: agtmux_tmux::InvalidKey| ApiError::new(ErrorCode::BadRequest, error.to_string());
+        name.parse::<TmuxKey>().map_err(|error| bad(error).with_hint("agtmux send --help"))
     };
     names.iter().map(key).collect()
 }
 
 /// What is to be typed.
-pub(super) struct Message<'a> {
+pub(super) struct SendMessage<'a> {
     pub(super) text: Option<&'a str>,
-    pub(super) keys: &'a [Key],
+    pub(super) keys: &'a [TmuxKey],
     pub(super) enter: bool,
 }
 
-pub(super) struct Sender<'a> {
-    pub(super) scene: &'a Scene<'a>,
-    bridge: TmuxBridge,
-    profile: Profile,
+pub(super) struct TextSender<'a> {
+    pub(super) pane: &'a ActionPane<'a>,
+    bridge: TmuxBridgeConfig,
+    profile: InputProfile,
 }
 
-impl<'a> Sender<'a> {
+impl<'a> TextSender<'a> {
     /// Who lives there decides how it is typed, unless the caller does.
-    pub(super) fn of(scene: &'a Scene<'a>, profile: Option<Profile>) -> Result<Self, Failure> {
+    pub(super) fn for_pane(scene: &'a ActionPane<'a>, profile: Option<InputProfile>) -> Result<Self, ActionFailure> {
         let bridge = scene.actions.config().tmux_bridge;
         if scene.located.pane.dead.is_some() {
             // Not even asked: a paste into a dead pane ends some tmux servers.
             let error = ApiError::new(ErrorCode::RuntimeStale, "nothing was typed: the pane's program has ended");
-            return Err(Failure::refused(error.with_hint("agtmux resume REF   (starts its agent again)")));
+            return Err(ActionFailure::refused(error.with_hint("agtmux resume REF   (starts its agent again)")));
         }
-        let living = scene.located.living.as_ref();
+        let living = scene.located.agent.as_ref();
         let is_task = living.is_some_and(|living| living.runtime.agent_type.is_task());
         let lives = living.is_some() && !is_task;
         match profile {
-            None if is_task => Ok(Self { scene, bridge, profile: Profile::Shell }),
-            Some(Profile::Tui) | None if lives => Ok(Self { scene, bridge, profile: Profile::Tui }),
-            Some(Profile::Shell) if lives && !scene.forced => Err(Failure::precondition(
+            None if is_task => Ok(Self { pane: scene, bridge, profile: InputProfile::Shell }),
+            Some(InputProfile::Tui) | None if lives => Ok(Self { pane: scene, bridge, profile: InputProfile::Tui }),
+            Some(InputProfile::Shell) if lives && !scene.forced => Err(ActionFailure::precondition(
                 "an agent lives there, and no shell waits for what is typed",
                 "leave out --profile shell",
             )),
-            Some(Profile::Shell) => Ok(Self { scene, bridge, profile: Profile::Shell }),
+            Some(InputProfile::Shell) => Ok(Self { pane: scene, bridge, profile: InputProfile::Shell }),
             _ => {
                 let pane = scene.located.key.pane;
                 let message = format!("no agent lives in {pane}: what is typed there would go to its shell");
-                Err(Failure::precondition(message, "agtmux send REF --profile shell …   (if that is what you want)"))
+                Err(ActionFailure::precondition(
+                    message,
+                    "agtmux send REF --profile shell …   (if that is what you want)",
+                ))
             }
         }
     }
 
-    pub(super) async fn send(&self, message: &Message<'_>) -> Result<SendReport, Failure> {
-        self.refuse_while_asking()?;
+    pub(super) async fn send(&self, message: &SendMessage<'_>) -> Result<SendReport, ActionFailure> {
+        self.refuse_if_asking()?;
         let Some(text) = message.text else {
-            self.press_looking(message.keys).await?;
+            self.press_keys(message.keys).await?;
             return Ok(unverified(0, 0));
         };
-        let mut witness = Witness::new(self, text);
-        let before = self.ready().await?;
-        let boxed = self.boxed();
-        self.put_text(text, |look| boxed.map_or(Ok(()), |agent_type| self.asks_nothing(&agent_type, look))).await?;
+        let mut witness = SubmitWatcher::new(self, text);
+        let before = self.wait_for_input_box().await?;
+        let boxed = self.input_box_agent();
+        self.paste_text(text, |look| boxed.map_or(Ok(()), |agent_type| self.check_no_dialog(&agent_type, look)))
+            .await?;
         // From here on something was typed, whatever becomes of it.
-        self.deliver(&mut witness, before.as_deref(), text, message).await.map_err(Failure::after_all)
+        self.deliver(&mut witness, before.as_deref(), text, message).await.map_err(ActionFailure::after_typing)
     }
 
     async fn deliver(
         &self,
-        witness: &mut Witness<'_>,
+        witness: &mut SubmitWatcher<'_>,
         before: Option<&str>,
         text: &str,
-        message: &Message<'_>,
-    ) -> Result<SendReport, Failure> {
-        let standing = self.stands(before, text).await?;
-        self.press_looking(message.keys).await?;
+        message: &SendMessage<'_>,
+    ) -> Result<SendReport, ActionFailure> {
+        let standing = self.wait_until_shown(before, text).await?;
+        self.press_keys(message.keys).await?;
         if !message.enter {
-            let seen = matches!(standing, Standing::InBox(..));
+            let seen = matches!(standing, PastedText::InBox(..));
             let report = unverified(text.len(), 0);
             return Ok(if seen {
-                SendReport { verified: Verified::Confirmed, by: VerifiedBy::Box, ..report }
+                SendReport { verified: Verification::Confirmed, by: VerifiedBy::Box, ..report }
             } else {
                 report
             });
         }
-        self.enter(witness, &standing, text).await
+        self.press_enter_until_submitted(witness, &standing, text).await
     }
 
     /// Presses Enter until the text is seen to have been taken, or as often as is allowed.
-    async fn enter(&self, witness: &mut Witness<'_>, standing: &Standing, text: &str) -> Result<SendReport, Failure> {
-        self.step_aside(text).await?;
+    async fn press_enter_until_submitted(
+        &self,
+        witness: &mut SubmitWatcher<'_>,
+        standing: &PastedText,
+        text: &str,
+    ) -> Result<SendReport, ActionFailure> {
+        self.move_cursor_home_if_continued(text).await?;
         // What was heard up to now is not about this text.
-        witness.forget();
+        witness.discard_earlier_events();
         let mut attempts = 0;
         loop {
-            self.still_lives().await?;
-            self.press_looking(&[Key::enter()]).await?;
+            self.check_agent_alive().await?;
+            self.press_keys(&[TmuxKey::enter()]).await?;
             attempts += 1;
             if !self.bridge.verify_enter {
                 return Ok(unverified(text.len(), attempts));
             }
-            let finding = witness.watch(standing).await?;
-            let again = finding == Finding::Kept && attempts <= self.bridge.max_enter_retries;
+            let finding = witness.watch_enter(standing).await?;
+            let again = finding == EnterResult::StillInBox && attempts <= self.bridge.max_enter_retries;
             if !again {
                 return self.report(witness, finding, text, attempts).await;
             }
             if attempts == 1 {
-                self.dismiss_ghost().await?;
+                self.dismiss_suggestion().await?;
             }
         }
     }
 
     async fn report(
         &self,
-        witness: &Witness<'_>,
-        finding: Finding,
+        witness: &SubmitWatcher<'_>,
+        finding: EnterResult,
         text: &str,
         attempts: u32,
-    ) -> Result<SendReport, Failure> {
+    ) -> Result<SendReport, ActionFailure> {
         let event_ids = witness.event_ids().to_vec();
         let report = |verified, by| SendReport { verified, by, attempts, bytes: text.len() as u64, event_ids };
         let why = match finding {
-            Finding::Taken(by) => {
-                witness.known().await;
-                return Ok(report(Verified::Confirmed, by));
+            EnterResult::Submitted(by) => {
+                witness.wait_until_engine_knows().await;
+                return Ok(report(Verification::Confirmed, by));
             }
-            Finding::Unclear(by) => return Ok(report(Verified::Inconclusive, by)),
-            Finding::Kept => format!("the text stands in the input box and was not taken after {attempts} times Enter"),
-            Finding::Answered => "it answered, and left the text in its input box".to_owned(),
-            Finding::Unread => "it reads nothing at the moment: the text and Enter wait until it does".to_owned(),
+            EnterResult::Unclear(by) => return Ok(report(Verification::Inconclusive, by)),
+            EnterResult::StillInBox => {
+                format!("the text stands in the input box and was not taken after {attempts} times Enter")
+            }
+            EnterResult::UnknownCommand => "it answered, and left the text in its input box".to_owned(),
+            EnterResult::Unread => "it reads nothing at the moment: the text and Enter wait until it does".to_owned(),
         };
-        self.dump().await;
-        let pane = self.scene.located.reference();
+        self.log_screen().await;
+        let pane = self.pane.located.reference();
         let hint = match finding {
-            Finding::Unread => format!("agtmux view-output {pane}; do not send it again"),
+            EnterResult::Unread => format!("agtmux view-output {pane}; do not send it again"),
             _ => format!("agtmux view-output {pane}; then agtmux send {pane} --key Enter"),
         };
-        Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint)))
+        Err(ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint)))
     }
 
     /// Looks before each key: one that meets a dialog which has just opened would answer it.
-    async fn press_looking(&self, keys: &[Key]) -> Result<(), Failure> {
-        let boxed = self.boxed();
+    async fn press_keys(&self, keys: &[TmuxKey]) -> Result<(), ActionFailure> {
+        let boxed = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {
                 sleep(Duration::from_millis(self.bridge.sequential_send_delay_ms)).await;
             }
             let pressed = async {
-                let typing = Typing::Keys(std::slice::from_ref(key));
+                let typing = PaneInput::Keys(std::slice::from_ref(key));
                 match &boxed {
-                    Some(agent_type) => {
-                        self.scene.types_seeing(typing, |look| self.asks_nothing(agent_type, look)).await
-                    }
-                    None => self.scene.types(typing).await,
+                    Some(agent_type) => self.pane.type_if(typing, |look| self.check_no_dialog(agent_type, look)).await,
+                    None => self.pane.type_checked(typing).await,
                 }
             };
-            pressed.await.map_err(|failure| if n > 0 { failure.after_all() } else { failure })?;
+            pressed.await.map_err(|failure| if n > 0 { failure.after_typing() } else { failure })?;
         }
         Ok(())
     }
 
-    fn refuse_while_asking(&self) -> Result<(), Failure> {
-        let asks = matches!(self.scene.state(), Some(State::WaitingApproval | State::WaitingInput));
-        if asks && self.profile == Profile::Tui && !self.scene.forced {
-            return Err(self.asking());
+    fn refuse_if_asking(&self) -> Result<(), ActionFailure> {
+        let asks = matches!(self.pane.state(), Some(State::WaitingApproval | State::WaitingInput));
+        if asks && self.profile == InputProfile::Tui && !self.pane.forced {
+            return Err(self.dialog_open());
         }
         Ok(())
     }
 
-    fn asking(&self) -> Failure {
-        let pane = self.scene.located.reference();
-        Failure::precondition(
+    fn dialog_open(&self) -> ActionFailure {
+        let pane = self.pane.located.reference();
+        ActionFailure::precondition(
             "it asks something, and what is typed now would answer that",
             format!("agtmux respond {pane} approve|deny|N"),
         )
     }
 
     /// What stands in the box before anything is typed; none for what has no box.
-    async fn ready(&self) -> Result<Option<String>, Failure> {
-        let Some(agent_type) = self.boxed() else { return Ok(None) };
-        let deadline = Instant::now() + READY_WITHIN;
-        let pane = self.scene.located.reference();
+    async fn wait_for_input_box(&self) -> Result<Option<String>, ActionFailure> {
+        let Some(agent_type) = self.input_box_agent() else { return Ok(None) };
+        let deadline = Instant::now() + READY_TIMEOUT;
+        let pane = self.pane.located.reference();
         loop {
             let late = Instant::now() >= deadline;
-            self.scene.same_resident().await?;
-            match self.typed(&agent_type).await? {
-                Some(draft) if draft.is_empty() || self.scene.forced => return Ok(Some(draft)),
+            self.pane.check_same_agent().await?;
+            match self.input_box_text(&agent_type).await? {
+                Some(draft) if draft.is_empty() || self.pane.forced => return Ok(Some(draft)),
                 // Twice, because a look may come in the middle of a drawing.
-                Some(_) if late || self.typed_again(&agent_type).await? => {
-                    return Err(Failure::precondition(
+                Some(_) if late || self.still_has_draft(&agent_type).await? => {
+                    return Err(ActionFailure::precondition(
                         "there is text in its input box that nobody has sent",
                         format!("agtmux view-output {pane}; --force-stale sends both as one"),
                     ));
                 }
-                None if self.scene.forced => return Ok(None),
+                None if self.pane.forced => return Ok(None),
                 None if late => {
-                    return Err(Failure::precondition(
+                    return Err(ActionFailure::precondition(
                         "its input box is not on its screen",
                         format!("agtmux view-output {pane}; --force-stale types all the same"),
                     ));
                 }
-                _ => sleep(LOOK_EVERY).await,
+                _ => sleep(POLL_INTERVAL).await,
             }
         }
     }
 
-    async fn typed_again(&self, agent_type: &str) -> Result<bool, Failure> {
-        sleep(LOOK_EVERY).await;
-        Ok(self.typed(agent_type).await?.is_some_and(|draft| !draft.is_empty()))
+    async fn still_has_draft(&self, agent_type: &str) -> Result<bool, ActionFailure> {
+        sleep(POLL_INTERVAL).await;
+        Ok(self.input_box_text(agent_type).await?.is_some_and(|draft| !draft.is_empty()))
     }
 
     /// The kind of an agent whose input box can be seen.
-    pub(super) fn boxed(&self) -> Option<String> {
-        let living = self.scene.located.living.as_ref().filter(|_| self.profile == Profile::Tui)?;
+    pub(super) fn input_box_agent(&self) -> Option<String> {
+        let living = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui)?;
         let agent_type = living.runtime.agent_type.as_str();
-        self.scene.actions.0.discovery.registry().draws_box(agent_type).then(|| agent_type.to_owned())
+        self.pane.actions.0.discovery.registry().has_input_box_rules(agent_type).then(|| agent_type.to_owned())
     }
 
-    async fn typed(&self, agent_type: &str) -> Result<Option<String>, Failure> {
-        self.seen(agent_type).await.map(|(typed, _)| typed)
+    async fn input_box_text(&self, agent_type: &str) -> Result<Option<String>, ActionFailure> {
+        self.capture_input_box(agent_type).await.map(|(typed, _)| typed)
     }
 
     /// What stands in the box, and the look that told. A dialog that is open is a reason to stop.
-    async fn seen(&self, agent_type: &str) -> Result<(Option<String>, Look), Failure> {
-        let look = self.scene.look().await?;
-        self.asks_nothing(agent_type, &look)?;
-        Ok((self.scene.actions.0.discovery.registry().typed(agent_type, &look.screen), look))
+    async fn capture_input_box(&self, agent_type: &str) -> Result<(Option<String>, PaneScreen), ActionFailure> {
+        let look = self.pane.capture().await?;
+        self.check_no_dialog(agent_type, &look)?;
+        Ok((self.pane.actions.0.discovery.registry().typed_text(agent_type, &look.screen), look))
     }
 
-    fn asks_nothing(&self, agent_type: &str, look: &Look) -> Result<(), Failure> {
-        let registry = self.scene.actions.0.discovery.registry();
+    fn check_no_dialog(&self, agent_type: &str, look: &PaneScreen) -> Result<(), ActionFailure> {
+        let registry = self.pane.actions.0.discovery.registry();
         match look.reading(&registry, agent_type).dialog {
-            Some(_) if !self.scene.forced => Err(self.asking()),
+            Some(_) if !self.pane.forced => Err(self.dialog_open()),
             _ => Ok(()),
         }
     }
 
     /// What waits in the box of an agent that has ended meanwhile would be a command to its shell, and one that is stopped
     /// takes nothing.
-    pub(super) async fn still_lives(&self) -> Result<(), Failure> {
-        let Some(living) = self.scene.located.living.as_ref().filter(|_| self.profile == Profile::Tui) else {
+    pub(super) async fn check_agent_alive(&self) -> Result<(), ActionFailure> {
+        let Some(living) = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui) else {
             return Ok(());
         };
         let agent = living.runtime.process;
-        let found = self.scene.processes.try_process(agent.pid).await.map_err(|untold| self.scene.unseen(&untold))?;
+        let found = self
+            .pane
+            .processes
+            .try_process(agent.pid)
+            .await
+            .map_err(|untold| self.pane.processes_unavailable(&untold))?;
         match found.filter(|process| process.start == agent.start && !process.zombie) {
-            None => Err(Failure::refused(guards::stale("the agent ended before Enter was pressed".into()))),
+            None => {
+                Err(ActionFailure::refused(guards::runtime_stale("the agent ended before Enter was pressed".into())))
+            }
             Some(process) if process.stopped => {
-                let pane = self.scene.located.reference();
+                let pane = self.pane.located.reference();
                 let message = "the text was typed, but the agent is stopped; Enter was not pressed";
                 let hint = format!("wake it up with fg or SIGCONT; then agtmux send {pane} --key Enter");
-                Err(Failure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))
+                Err(ActionFailure::refused(ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)))
             }
             Some(_) => Ok(()),
         }
     }
 
     /// For whoever has to find out why.
-    async fn dump(&self) {
-        if !self.scene.actions.keeps_texts() {
+    async fn log_screen(&self) {
+        if !self.pane.actions.stores_text() {
             return;
         }
-        if let Ok(look) = self.scene.look().await {
+        if let Ok(look) = self.pane.capture().await {
             // Without colours, which could part a secret in two.
             let rows: Vec<&str> = look.screen.rows().iter().map(|row| row.text()).collect();
             let shown = agtmux_core::sanitize::for_terminal(&agtmux_core::redact::text(&rows.join("\n")));
-            tracing::warn!(pane = %self.scene.located.key.pane, shown, "a text was not taken");
+            tracing::warn!(pane = %self.pane.located.key.pane, shown, "a text was not taken");
         }
     }
 }
 
 fn unverified(bytes: usize, attempts: u32) -> SendReport {
-    let (verified, by) = (Verified::Inconclusive, VerifiedBy::Nothing);
+    let (verified, by) = (Verification::Inconclusive, VerifiedBy::Nothing);
     SendReport { verified, by, attempts, bytes: bytes as u64, event_ids: Vec::new() }
 }

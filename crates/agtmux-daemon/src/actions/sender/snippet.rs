@@ -1,27 +1,27 @@
 //! A part of a text by which it is known again.
 
-const SHORTEST_TEXT: usize = 40;
-const SHORTEST: usize = 15;
-const LONGEST: usize = 60;
+const MIN_TEXT_CHARS: usize = 40;
+const MIN_LINE_CHARS: usize = 15;
+const MAX_SNIPPET_CHARS: usize = 60;
 
 /// The end of its last line that has one, without blanks. None where that would be too little to go by.
-pub(super) fn of(text: &str) -> Option<String> {
-    if text.trim().chars().count() < SHORTEST_TEXT {
+pub(super) fn text_snippet(text: &str) -> Option<String> {
+    if text.trim().chars().count() < MIN_TEXT_CHARS {
         return None;
     }
     let line = text.lines().rev().find(|line| !line.trim().is_empty())?.trim();
     let length = line.chars().count();
-    let end: String = line.chars().skip(length.saturating_sub(LONGEST)).collect();
-    (length >= SHORTEST).then(|| squashed(&end))
+    let end: String = line.chars().skip(length.saturating_sub(MAX_SNIPPET_CHARS)).collect();
+    (length >= MIN_LINE_CHARS).then(|| without_whitespace(&end))
 }
 
 /// Boxes break lines where they like.
-pub(in crate::actions) fn squashed(text: &str) -> String {
+pub(in crate::actions) fn without_whitespace(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// What is the same whether letters and their accents are written as one or as two: some agents compose them.
-pub(super) fn skeleton(text: &str) -> String {
+pub(super) fn comparable_text(text: &str) -> String {
     let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}');
     let is_composed = |c: char| matches!(c, '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}');
     let mut kept = String::with_capacity(text.len());
@@ -42,33 +42,33 @@ mod tests {
 
     #[test]
     fn short_text_returns_none() {
-        assert_eq!(of("short"), None);
-        assert_eq!(of(&"x".repeat(39)), None);
-        assert_eq!(of(&"x".repeat(40)), Some("x".repeat(40)));
+        assert_eq!(text_snippet("short"), None);
+        assert_eq!(text_snippet(&"x".repeat(39)), None);
+        assert_eq!(text_snippet(&"x".repeat(40)), Some("x".repeat(40)));
     }
 
     #[test]
     fn empty_or_whitespace_only_text() {
-        assert_eq!([of(""), of(&" \n\t".repeat(30))], [None, None]);
+        assert_eq!([text_snippet(""), text_snippet(&" \n\t".repeat(30))], [None, None]);
     }
 
     #[test]
     fn text_with_only_short_lines() {
-        assert_eq!(of("a line that is long enough to count for something\nshort"), None);
-        assert_eq!(of("a line that is long enough to count for something\nfourteen chars"), None);
+        assert_eq!(text_snippet("a line that is long enough to count for something\nshort"), None);
+        assert_eq!(text_snippet("a line that is long enough to count for something\nfourteen chars"), None);
     }
 
     #[test]
     fn accents_are_the_same_in_both_spellings() {
-        assert_eq!(skeleton("e\u{301}t e\u{301} x"), skeleton("ét é x"));
-        assert_eq!(skeleton("日本 語;"), "日本語;");
+        assert_eq!(comparable_text("e\u{301}t e\u{301} x"), comparable_text("ét é x"));
+        assert_eq!(comparable_text("日本 語;"), "日本語;");
     }
 
     #[test]
     fn long_text_produces_snippet() {
         let text = format!("{}\n{} the end of it\n\n", "x".repeat(50), "y".repeat(80));
-        let snippet = of(&text).expect("long enough");
+        let snippet = text_snippet(&text).expect("long enough");
         assert!(snippet.ends_with("theendofit") && snippet.starts_with('y'));
-        assert!(snippet.chars().count() <= LONGEST);
+        assert!(snippet.chars().count() <= MAX_SNIPPET_CHARS);
     }
 }

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 
-const LARGEST: usize = 1 << 20;
+const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// The text as it will be typed. Windows' line ends become ours. Anything else that a terminal would obey is refused: it
 /// could end the paste early and become keys.
-pub(crate) fn checked(text: &str) -> Result<Cow<'_, str>, ApiError> {
+pub(crate) fn checked_text(text: &str) -> Result<Cow<'_, str>, ApiError> {
     if text.is_empty() {
         return Err(bad("the text is empty".into(), "give it a text, or use --key"));
     }
-    if text.len() > LARGEST {
-        let error = ApiError::new(ErrorCode::TooLarge, format!("a text may have {LARGEST} bytes at the most"));
+    if text.len() > MAX_TEXT_BYTES {
+        let error = ApiError::new(ErrorCode::TooLarge, format!("a text may have {MAX_TEXT_BYTES} bytes at the most"));
         return Err(error.with_hint("put it into a file and tell the agent to read that"));
     }
     let text = if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
@@ -39,7 +39,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_is_obeyed_gets_through(text in prop_oneof![any::<String>(), "[a\\r\\n\\t\\x1b\\x00\\x7f\\u{9b}]{0,12}"]) {
-            if let Ok(typed) = checked(&text) {
+            if let Ok(typed) = checked_text(&text) {
                 prop_assert!(!typed.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{:?}", typed);
                 prop_assert_eq!(typed.replace('\n', ""), text.replace("\r\n", "").replace('\n', ""));
             }
@@ -49,16 +49,16 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_refused() {
         for bad in ["", "a\u{1b}[201~b", "a\rb", "\0", "\u{7f}", "\u{9b}0m", "\u{8}"] {
-            assert!(checked(bad).is_err(), "{bad:?}");
+            assert!(checked_text(bad).is_err(), "{bad:?}");
         }
-        assert!(checked(&"a".repeat(LARGEST + 1)).is_err());
+        assert!(checked_text(&"a".repeat(MAX_TEXT_BYTES + 1)).is_err());
     }
 
     #[test]
     fn everything_else_stays_what_it_is() {
-        for good in ["a", "a\nb\t;", "-x", "trailing\\", "日本語 🦀", &"a".repeat(LARGEST)] {
-            assert_eq!(checked(good).expect("fine"), good);
+        for good in ["a", "a\nb\t;", "-x", "trailing\\", "日本語 🦀", &"a".repeat(MAX_TEXT_BYTES)] {
+            assert_eq!(checked_text(good).expect("fine"), good);
         }
-        assert_eq!(checked("a\r\nb\r\n").expect("fine"), "a\nb\n");
+        assert_eq!(checked_text("a\r\nb\r\n").expect("fine"), "a\nb\n");
     }
 }

@@ -14,8 +14,8 @@ fn is_on_disk(dir: &std::path::Path, text: &str) -> bool {
     on_disk(dir).windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-fn carrying(key: &str, payload: String) -> Incoming {
-    Incoming { payload: Some(payload), ..event("running", key) }
+fn carrying(key: &str, payload: String) -> IncomingEvent {
+    IncomingEvent { payload: Some(payload), ..event("running", key) }
 }
 
 /// Makes everything that is stored older, as if the daemon had slept.
@@ -40,7 +40,7 @@ fn count(dir: &std::path::Path, what: &str) -> i64 {
 #[test]
 fn a_payload_older_than_its_retention_is_gone_from_database_and_wal() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         world.send(carrying("short", format!("{{\"a\":\"{MARK}\"}}"))).await.expect("taken");
         // One that needs pages of its own.
@@ -50,13 +50,13 @@ fn a_payload_older_than_its_retention_is_gone_from_database_and_wal() {
         let dir = world.stop().await;
         drop(age(&path, 8 * 24));
 
-        let world = World::start(dir);
+        let world = TestEngine::start(dir);
         until("the purge", || count(&path, "events WHERE raw_payload IS NOT NULL") == 0).await;
         until("the marker to be gone from the bytes", || !is_on_disk(&path, MARK)).await;
         assert_eq!(count(&path, "events"), 2, "what is known about them is kept longer");
         world.pane("default", 10, Some(50)).await;
         let again = world.send(event("running", "short")).await.expect("known");
-        assert_eq!(again.status, ReceiptStatus::Duplicate);
+        assert_eq!(again.status, EventReceiptStatus::Duplicate);
         assert_replays(&world.database());
     });
 }
@@ -64,7 +64,7 @@ fn a_payload_older_than_its_retention_is_gone_from_database_and_wal() {
 #[test]
 fn after_the_retention_of_metadata_the_rest_still_replays_from_the_checkpoint() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         for n in 0..20 {
             let state = ["running", "waiting_input"][n % 2];
@@ -75,7 +75,7 @@ fn after_the_retention_of_metadata_the_rest_still_replays_from_the_checkpoint() 
         let dir = world.stop().await;
         drop(age(&path, 15 * 24));
 
-        let world = World::start(dir);
+        let world = TestEngine::start(dir);
         until("the purge", || count(&path, "events") == 0).await;
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only(), (runtime.clone(), state), "a state is not metadata: it holds");
@@ -93,7 +93,7 @@ fn after_the_retention_of_metadata_the_rest_still_replays_from_the_checkpoint() 
 #[test]
 fn a_purge_in_the_middle_of_a_life_loses_nothing_that_a_replay_needs() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         world.pane("default", 10, Some(50)).await;
         world.send(event("idle", "old")).await.expect("taken");
         let (path, database) = (world.dir.path().to_owned(), world.database());
@@ -104,7 +104,7 @@ fn a_purge_in_the_middle_of_a_life_loses_nothing_that_a_replay_needs() {
         connection.execute(sql, []).expect("written");
         drop(connection);
         assert_replays(&database);
-        let world = World::start(dir);
+        let world = TestEngine::start(dir);
         until("the purge", || count(&path, "events") == 0).await;
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only().1, State::Idle);

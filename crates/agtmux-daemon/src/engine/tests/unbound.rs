@@ -2,21 +2,21 @@
 
 use super::*;
 
-fn short_wait() -> config::State {
+fn short_wait() -> config::StateConfig {
     let mut settings = Config::default().state;
-    settings.bind_ttl = config::Span(Duration::from_millis(100));
+    settings.bind_ttl = config::ConfigDuration(Duration::from_millis(100));
     settings
 }
 
-fn impatient() -> World {
-    World::start_with(tempfile::tempdir().expect("a directory"), short_wait())
+fn impatient() -> TestEngine {
+    TestEngine::start_with(tempfile::tempdir().expect("a directory"), short_wait())
 }
 
-fn exact() -> Whereabouts {
-    Whereabouts { pids: vec![50], start: Some(7), ..whereabouts() }
+fn exact() -> EventOrigin {
+    EventOrigin { pids: vec![50], start: Some(7), ..whereabouts() }
 }
 
-async fn dropped(world: &World, key: &str) -> String {
+async fn dropped(world: &TestEngine, key: &str) -> String {
     until("the event to be dropped", || world.fate(key).0 == "dropped_unbound").await;
     world.fate(key).1.expect("a reason")
 }
@@ -26,7 +26,7 @@ fn bind_ttl_expired_when_nobody_came() {
     run(async || {
         let world = impatient();
         let receipt = world.send(event("running", "k")).await.expect("taken");
-        assert_eq!(receipt.status, ReceiptStatus::PendingBind);
+        assert_eq!(receipt.status, EventReceiptStatus::PendingBind);
         assert_eq!(dropped(&world, "k").await, "bind_ttl_expired");
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only().1, State::Unknown, "it came too late");
@@ -38,7 +38,10 @@ fn bind_no_candidate_when_only_others_live_there() {
     run(async || {
         let world = impatient();
         world.pane("default", 10, Some(51)).await;
-        world.send(Incoming { from: From::Pane(exact()), ..event("running", "k") }).await.expect("taken");
+        world
+            .send(IncomingEvent { address: EventAddress::Origin(exact()), ..event("running", "k") })
+            .await
+            .expect("taken");
         assert_eq!(dropped(&world, "k").await, "bind_no_candidate");
         assert_eq!(world.only().1, State::Unknown);
     });
@@ -68,11 +71,14 @@ fn age(dir: &TempDir, seconds: i64) {
 #[test]
 fn an_event_is_bound_when_its_pane_appears_within_30_seconds() {
     run(async || {
-        let world = World::new();
-        world.send(Incoming { from: From::Pane(exact()), ..event("running", "k") }).await.expect("taken");
+        let world = TestEngine::new();
+        world
+            .send(IncomingEvent { address: EventAddress::Origin(exact()), ..event("running", "k") })
+            .await
+            .expect("taken");
         let dir = world.stop().await;
         age(&dir, 25);
-        let world = World::start(dir);
+        let world = TestEngine::start(dir);
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only().1, State::Running);
         assert_eq!(world.fate("k"), ("bound".into(), None));
@@ -83,11 +89,14 @@ fn an_event_is_bound_when_its_pane_appears_within_30_seconds() {
 #[test]
 fn an_event_is_not_bound_when_its_pane_appears_after_30_seconds() {
     run(async || {
-        let world = World::new();
-        world.send(Incoming { from: From::Pane(exact()), ..event("running", "k") }).await.expect("taken");
+        let world = TestEngine::new();
+        world
+            .send(IncomingEvent { address: EventAddress::Origin(exact()), ..event("running", "k") })
+            .await
+            .expect("taken");
         let dir = world.stop().await;
         age(&dir, 31);
-        let world = World::start(dir);
+        let world = TestEngine::start(dir);
         assert_eq!(dropped(&world, "k").await, "bind_ttl_expired");
         world.pane("default", 10, Some(50)).await;
         assert_eq!(world.only().1, State::Unknown);
@@ -97,10 +106,10 @@ fn an_event_is_not_bound_when_its_pane_appears_after_30_seconds() {
 #[test]
 fn a_waiting_event_is_taken_once() {
     run(async || {
-        let world = World::new();
+        let world = TestEngine::new();
         let first = world.send(event("running", "k")).await.expect("taken");
         let again = world.send(event("running", "k")).await.expect("known");
-        assert_eq!((again.status, again.event_id), (ReceiptStatus::Duplicate, first.event_id));
+        assert_eq!((again.status, again.event_id), (EventReceiptStatus::Duplicate, first.event_id));
         let other = world.send(event("idle", "k")).await.expect_err("other content");
         assert_eq!(other.code, agtmux_api::error::ErrorCode::IdempotencyConflict);
     });

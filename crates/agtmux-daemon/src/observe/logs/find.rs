@@ -2,34 +2,34 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use agtmux_agents::LogFile;
+use agtmux_agents::AgentLogFile;
 use agtmux_tmux::platform::ProcessTable;
 
 /// More sessions than anybody keeps.
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The logs that belong to an agent. Its process may be a wrapper of the one that writes; but below that there may be
 /// another agent of its kind, with a log of its own.
-pub(super) fn logs(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
+pub(super) fn find_logs(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     let tree = table.trees(&[pid]).pop().flatten();
     let pids: Vec<u32> = tree.into_iter().flat_map(|tree| tree.processes).map(|process| process.pid).collect();
-    let found = pids.iter().map(|pid| of_process(kept, root, *pid, table));
+    let found = pids.iter().map(|pid| logs_of_process(kept, root, *pid, table));
     found.into_iter().find(|logs| !logs.is_empty()).unwrap_or_default()
 }
 
-fn of_process(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
+fn logs_of_process(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     match &kept.lock {
-        Some(lock) => locked(kept, root, &lock.replace("{pid}", &pid.to_string())),
-        None => open(kept, root, pid, table),
+        Some(lock) => locked_logs(kept, root, &lock.replace("{pid}", &pid.to_string())),
+        None => open_logs(kept, root, pid, table),
     }
 }
 
-fn open(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
+fn open_logs(kept: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     // The kernel tells where a file really is.
     let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let is_log = |path: &PathBuf| {
         let below = path.strip_prefix(&real).ok();
-        below.and_then(Path::to_str).is_some_and(|below| kept.fits(below))
+        below.and_then(Path::to_str).is_some_and(|below| kept.matches_path(below))
     };
     let mut found: Vec<PathBuf> = table.open_files(pid).into_iter().filter(is_log).collect();
     found.sort();
@@ -38,23 +38,23 @@ fn open(kept: &LogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<
 }
 
 /// Those with this file beside them.
-fn locked(kept: &LogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
+fn locked_logs(kept: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
     let mut dirs = vec![root.to_owned()];
     let mut parts: Vec<&str> = kept.path.split('/').collect();
     let name = parts.pop().unwrap_or_default();
     for part in parts {
-        dirs = dirs.iter().flat_map(|dir| below(dir, part)).take(MOST_ENTRIES).collect();
+        dirs = dirs.iter().flat_map(|dir| matching_entries(dir, part)).take(MAX_ENTRIES).collect();
     }
     let ours = dirs.iter().filter(|dir| fs::symlink_metadata(dir.join(lock)).is_ok());
-    ours.flat_map(|dir| below(dir, name)).collect()
+    ours.flat_map(|dir| matching_entries(dir, name)).collect()
 }
 
 /// What a directory holds under such a name.
-fn below(dir: &Path, pattern: &str) -> Vec<PathBuf> {
+fn matching_entries(dir: &Path, pattern: &str) -> Vec<PathBuf> {
     if !pattern.contains('*') {
         return vec![dir.join(pattern)];
     }
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let fits = |name: &[u8]| agtmux_agents::name_fits(pattern, name);
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_ENTRIES);
+    let fits = |name: &[u8]| agtmux_agents::name_matches(pattern, name);
     entries.filter(|entry| fits(entry.file_name().as_bytes())).map(|entry| entry.path()).collect()
 }

@@ -1,6 +1,6 @@
 //! The paths of the tmux-bridge document, with its words.
 
-mod fault;
+mod failure;
 pub(super) mod hooks;
 mod request;
 pub(super) mod respond;

@@ -11,10 +11,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::login::cookie_name;
-use super::{Access, Client, Door};
-use crate::actions::Asker;
+use super::{AccessLevel, TcpClient, WebAuth};
+use crate::actions::RequestCaller;
 use crate::serve::Peer;
-use crate::serve::query::Refusal;
+use crate::serve::extract::ErrorResponse;
 
 /// On every answer: nothing from elsewhere is loaded, nothing of ours is framed, guessed at or told to others.
 const HEADERS: [(HeaderName, &str); 5] = [
@@ -28,21 +28,21 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-const MOST_COOKIES: usize = 16;
+const MAX_COOKIES: usize = 16;
 
 pub(super) async fn check(
-    State(door): State<Arc<Door>>,
-    ConnectInfo(client): ConnectInfo<Client>,
+    State(door): State<Arc<WebAuth>>,
+    ConnectInfo(client): ConnectInfo<TcpClient>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match admitted(&door, &request) {
+    let mut response = match authorize(&door, &request) {
         Ok(()) => {
             let asker = asker(&request, client);
             request.extensions_mut().insert(asker);
             next.run(request).await
         }
-        Err(error) => Refusal(error).into_response(),
+        Err(error) => ErrorResponse(error).into_response(),
     };
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -51,7 +51,7 @@ pub(super) async fn check(
     response
 }
 
-fn admitted(door: &Door, request: &Request) -> Result<(), ApiError> {
+fn authorize(door: &WebAuth, request: &Request) -> Result<(), ApiError> {
     let all =
         |name: HeaderName| request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("not text"));
     let host = all(header::HOST).next().unwrap_or_default();
@@ -78,11 +78,11 @@ fn admitted(door: &Door, request: &Request) -> Result<(), ApiError> {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return Ok(());
     }
-    may_change(access, request)
+    check_write(access, request)
 }
 
 /// A form of a page elsewhere can send neither that header nor JSON.
-fn may_change(access: Access, request: &Request) -> Result<(), ApiError> {
+fn check_write(access: AccessLevel, request: &Request) -> Result<(), ApiError> {
     let mut kinds = request.headers().get_all(header::CONTENT_TYPE).iter();
     let kind = kinds.next().filter(|_| kinds.next().is_none()).and_then(|value| value.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next());
@@ -94,36 +94,36 @@ fn may_change(access: Access, request: &Request) -> Result<(), ApiError> {
         ));
     }
     match access {
-        Access::Full => Ok(()),
-        Access::ReadOnly => Err(forbidden("you may only look", "agtmux web url   (without --read-only)")),
+        AccessLevel::Full => Ok(()),
+        AccessLevel::ReadOnly => Err(forbidden("you may only look", "agtmux web url   (without --read-only)")),
     }
 }
 
-fn access(door: &Door, request: &Request) -> Option<Access> {
+fn access(door: &WebAuth, request: &Request) -> Option<AccessLevel> {
     let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
     if let Some(given) = text(header::AUTHORIZATION) {
-        return door.by_token(given.strip_prefix("Bearer ")?.trim());
+        return door.access_by_token(given.strip_prefix("Bearer ")?.trim());
     }
     let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let ours = cookie_name(door);
     // Another server of this machine may have set one of the same name: it must not hide the good one.
-    pairs.filter(|(name, _)| *name == ours).take(MOST_COOKIES).find_map(|(_, session)| door.by_session(session))
+    pairs.filter(|(name, _)| *name == ours).take(MAX_COOKIES).find_map(|(_, session)| door.access_by_session(session))
 }
 
 /// Which process it is that asks for something to be done: an agent may know the token as well.
-fn asker(request: &Request, client: Client) -> Asker {
-    let nobody = Asker { peer: None, via: "tcp", vanished: false, keeper: None };
+fn asker(request: &Request, client: TcpClient) -> RequestCaller {
+    let nobody = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
     let is_local = client.from.ip().is_loopback() || Some(client.from.ip()) == client.to.map(|to| to.ip());
     let Some(to) = client.to.filter(|_| is_local && !matches!(*request.method(), Method::GET | Method::HEAD)) else {
         return nobody;
     };
     match platform::tcp_peer(client.from, to) {
         TcpPeer::Process(pid) => {
-            Asker { peer: Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) }), ..nobody }
+            RequestCaller { peer: Some(Peer { uid: rustix::process::geteuid().as_raw(), pid: Some(pid) }), ..nobody }
         }
         TcpPeer::Hidden => nobody,
-        TcpPeer::Gone => Asker { vanished: true, ..nobody },
+        TcpPeer::Gone => RequestCaller { peer_gone: true, ..nobody },
     }
 }
 

@@ -17,15 +17,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::Client;
-use crate::serve::listener::{Guarded, wait_for_room};
+use super::TcpClient;
+use crate::serve::listener::{StallGuard, pause_after_accept_error};
 
 /// Many dashboards with many streams each.
-const MOST: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 /// A request is said within this time, also the next one on a connection that is kept.
-const SAID_WITHIN: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Of what was said and not yet understood.
-const LARGEST_HEAD: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// Serves until `stopping` turns true, then until everybody has left.
 pub(super) async fn serve(
@@ -33,12 +33,12 @@ pub(super) async fn serve(
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    let room = Arc::new(Semaphore::new(MOST));
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let (mut connections, told) = (JoinSet::new(), stopping.clone());
     loop {
         tokio::select! {
-            (stream, from, place) = next(&listener, &room) => {
-                connections.spawn(talk(stream, from, router.clone(), told.clone(), place));
+            (stream, from, place) = accept(&listener, &room) => {
+                connections.spawn(serve_connection(stream, from, router.clone(), told.clone(), place));
             }
             Some(_) = connections.join_next() => {}
             _ = stopping.wait_for(|stop| *stop) => break,
@@ -49,32 +49,35 @@ pub(super) async fn serve(
     Ok(())
 }
 
-async fn next(listener: &TcpListener, room: &Arc<Semaphore>) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
     let place = room.clone().acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((stream, from)) => return (stream, from, place),
-            Err(error) => wait_for_room(&error).await,
+            Err(error) => pause_after_accept_error(&error).await,
         }
     }
 }
 
-async fn talk(
+async fn serve_connection(
     stream: TcpStream,
     from: SocketAddr,
     router: Router,
     mut stopping: watch::Receiver<bool>,
     _place: Option<OwnedSemaphorePermit>,
 ) {
-    let client = Client { from, to: stream.local_addr().ok() };
+    let client = TcpClient { from, to: stream.local_addr().ok() };
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(client));
         router.call(request)
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(SAID_WITHIN).max_buf_size(LARGEST_HEAD);
-    let connection = builder.serve_connection(TokioIo::new(Guarded::new(stream)), service).with_upgrades();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
+    let connection = builder.serve_connection(TokioIo::new(StallGuard::new(stream)), service).with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),

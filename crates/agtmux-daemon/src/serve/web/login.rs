@@ -11,15 +11,15 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::{Access, Door};
-use crate::actions::Asker;
-use crate::serve::Context;
-use crate::serve::query::{InPath, Refusal};
+use super::{AccessLevel, WebAuth};
+use crate::actions::RequestCaller;
+use crate::serve::ServeContext;
+use crate::serve::extract::{ErrorResponse, NameInPath};
 
-const LARGEST_BODY: usize = 4096;
+const MAX_BODY_BYTES: usize = 4096;
 
 /// Cookies know no ports: two servers of this machine must not take each other's for their own.
-pub(super) fn cookie_name(door: &Door) -> String {
+pub(super) fn cookie_name(door: &WebAuth) -> String {
     format!("agtmux-{}", door.address().port())
 }
 
@@ -27,10 +27,10 @@ pub(super) fn cookie_name(door: &Door) -> String {
 #[utoipa::path(post, path = "/v1/web/link", request_body = WebLinkRequest, responses(
     (status = 200, body = WebLink), (status = 400, body = ApiError), (status = 409, body = ApiError)))]
 pub(crate) async fn post_link(
-    State(context): State<Context>,
-    Extension(asker): Extension<Asker>,
+    State(context): State<ServeContext>,
+    Extension(asker): Extension<RequestCaller>,
     body: Body,
-) -> Result<Json<WebLink>, Refusal> {
+) -> Result<Json<WebLink>, ErrorResponse> {
     if asker.via != "unix" {
         let error = ApiError::new(ErrorCode::Forbidden, "links are made on the machine itself");
         return Err(error.with_hint("agtmux web url").into());
@@ -39,21 +39,21 @@ pub(crate) async fn post_link(
         let error = ApiError::new(ErrorCode::BadRequest, format!("the body cannot be read: {why}"));
         error.with_hint("send {\"read_only\": false}")
     };
-    let body = to_bytes(body, LARGEST_BODY).await.map_err(|error| bad(error.to_string()))?;
+    let body = to_bytes(body, MAX_BODY_BYTES).await.map_err(|error| bad(error.to_string()))?;
     let request: WebLinkRequest = serde_json::from_slice(&body).map_err(|error| bad(error.to_string()))?;
-    let Some(door) = &context.door else {
+    let Some(door) = &context.web_auth else {
         let error = ApiError::new(ErrorCode::Precondition, "the daemon listens on no port");
         return Err(error.with_hint("set web.listen = \"127.0.0.1:7777\" and run agtmux daemon restart").into());
     };
-    let code = door.link(if request.read_only { Access::ReadOnly } else { Access::Full });
-    let url = format!("http://{}/login/{code}", door.reached_at());
+    let code = door.create_link(if request.read_only { AccessLevel::ReadOnly } else { AccessLevel::Full });
+    let url = format!("http://{}/login/{code}", door.browser_address());
     Ok(Json(WebLink { schema_version: SCHEMA_VERSION, url }))
 }
 
-pub(super) async fn enter(State(door): State<Arc<Door>>, InPath(code): InPath) -> Response {
-    let Some(session) = door.redeem(&code) else {
+pub(super) async fn log_in(State(door): State<Arc<WebAuth>>, NameInPath(code): NameInPath) -> Response {
+    let Some(session) = door.redeem_link(&code) else {
         let error = ApiError::new(ErrorCode::Unauthorized, "this link was used, or is older than two minutes");
-        return Refusal(error.with_hint("agtmux web url")).into_response();
+        return ErrorResponse(error.with_hint("agtmux web url")).into_response();
     };
     let cookie = format!("{}={session}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800", cookie_name(&door));
     (StatusCode::SEE_OTHER, [(header::LOCATION, "/".to_owned()), (header::SET_COOKIE, cookie)]).into_response()

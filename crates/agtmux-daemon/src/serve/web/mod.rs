@@ -1,8 +1,8 @@
 //! The same API for a browser and for scripts: on a TCP port of this machine, only when asked for, and only with a token.
 
 mod access;
+mod auth;
 mod connections;
-mod door;
 pub(super) mod login;
 mod pages;
 mod tokens;
@@ -15,46 +15,46 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use super::{Context, routes};
+use super::{ServeContext, routes};
 
-pub(crate) use door::{Access, Door};
+pub(crate) use auth::{AccessLevel, WebAuth};
 
 /// A port that is open.
-pub(crate) struct Port {
+pub(crate) struct WebPort {
     listener: TcpListener,
-    door: Arc<Door>,
+    auth: Arc<WebAuth>,
 }
 
-impl Port {
+impl WebPort {
     pub(crate) async fn open(
         address: SocketAddr,
         state_dir: &std::path::Path,
         hosts: &[String],
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        let tokens = tokens::Tokens::in_dir(state_dir)?;
-        let door = Arc::new(Door::new(listener.local_addr()?, tokens, hosts));
-        Ok(Self { listener, door })
+        let tokens = tokens::WebTokens::load_or_create(state_dir)?;
+        let door = Arc::new(WebAuth::new(listener.local_addr()?, tokens, hosts));
+        Ok(Self { listener, auth: door })
     }
 
-    pub(crate) fn door(&self) -> Arc<Door> {
-        self.door.clone()
+    pub(crate) fn auth(&self) -> Arc<WebAuth> {
+        self.auth.clone()
     }
 }
 
 /// Serves until `stopping` turns true.
-pub(crate) async fn serve(port: Port, context: Context) -> std::io::Result<()> {
+pub(crate) async fn serve(port: WebPort, context: ServeContext) -> std::io::Result<()> {
     let stopping = context.stopping.clone();
-    let Port { listener, door } = port;
+    let WebPort { listener, auth: door } = port;
     let router = pages::add_to(routes::router(context))
-        .merge(Router::new().route("/login/{code}", get(login::enter)).with_state(door.clone()))
+        .merge(Router::new().route("/login/{code}", get(login::log_in)).with_state(door.clone()))
         .layer(from_fn_with_state(door, access::check));
     connections::serve(listener, router, stopping).await
 }
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
-struct Client {
+struct TcpClient {
     from: SocketAddr,
     to: Option<SocketAddr>,
 }

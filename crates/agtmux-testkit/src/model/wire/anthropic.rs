@@ -2,26 +2,29 @@
 
 use serde_json::{Value, json};
 
-use super::{ASKED, Frame, PURPOSE, Piece, Question, choices, joined, names, next, shell_command, texts};
-use crate::model::play::event;
-use crate::model::script::Act;
+use super::{
+    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, next_id, shell_command,
+    texts, tool_names,
+};
+use crate::model::answer_stream::named_event;
+use crate::model::script::ScriptedAction;
 
-const SHAPES: &str = "Which shapes may the buttons have?";
+const SHAPES_QUESTION: &str = "Which shapes may the buttons have?";
 
-pub(super) fn question(body: &Value) -> Question {
+pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let last = messages.iter().rev().find(|message| message["role"] == "user").unwrap_or(&Value::Null);
-    let said = since_tool(&last["content"]);
-    let tools = names(&body["tools"], |tool| &tool["name"]);
+    let said = texts_after_tool_result(&last["content"]);
+    let tools = tool_names(&body["tools"], |tool| &tool["name"]);
     // Titles, summaries and probes come without tools.
     let side = tools.is_empty().then(|| json!({"title": "Mock session title", "isNewTopic": false}).to_string());
-    Question {
+    ParsedRequest {
         model: body["model"].as_str().unwrap_or_default().to_owned(),
-        after_tool: is_tool_result(last) && Act::find(&said.join("\n")).is_none(),
-        said,
-        side,
+        after_tool: is_tool_result(last) && ScriptedAction::find(&said.join("\n")).is_none(),
+        prompt_parts: said,
+        side_answer: side,
         tools,
-        begun_agent: None,
+        started_subagent: None,
         stream: body["stream"] == true,
     }
 }
@@ -32,25 +35,25 @@ fn is_tool_result(message: &Value) -> bool {
 }
 
 /// What was said after a tool answered: a prompt that follows a denied call comes in one message with the denial.
-fn since_tool(content: &Value) -> Vec<String> {
+fn texts_after_tool_result(content: &Value) -> Vec<String> {
     let Some(parts) = content.as_array() else { return texts(content) };
     let said = parts.rsplit(|part| part["type"] == "tool_result").next().unwrap_or_default();
     texts(&Value::from(said.to_vec()))
 }
 
-fn call(question: &Question, act: &Act) -> (String, Value) {
+fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) {
     match act {
-        Act::Ask | Act::Many | Act::Several => {
+        ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several => {
             (question.tool(&["AskUserQuestion"]), json!({"questions": questions(act)}))
         }
-        Act::Plan => (question.tool(&["ExitPlanMode"]), json!({})),
-        Act::Task(prompt) => {
+        ScriptedAction::Plan => (question.tool(&["ExitPlanMode"]), json!({})),
+        ScriptedAction::Task(prompt) => {
             let input = json!({"description": "mock sub task", "prompt": prompt, "subagent_type": "general-purpose"});
             (question.tool(&["Agent", "Task"]), input)
         }
         act => {
             let mut input = json!({"command": shell_command(act), "description": PURPOSE});
-            if matches!(act, Act::Background(_)) {
+            if matches!(act, ScriptedAction::Background(_)) {
                 input["run_in_background"] = json!(true);
             }
             (question.tool(&["Bash"]), input)
@@ -58,75 +61,75 @@ fn call(question: &Question, act: &Act) -> (String, Value) {
     }
 }
 
-fn questions(act: &Act) -> Value {
-    let one = json!({"question": ASKED, "header": "Colour", "options": choices(), "multiSelect": false});
+fn questions(act: &ScriptedAction) -> Value {
+    let one = json!({"question": QUESTION_TEXT, "header": "Colour", "options": choices(), "multiSelect": false});
     let shapes = ["Round", "Square", "Oval"].map(|label| json!({"label": label, "description": "A shape"}));
-    let many = json!({"question": SHAPES, "header": "Shape", "options": shapes, "multiSelect": true});
+    let many = json!({"question": SHAPES_QUESTION, "header": "Shape", "options": shapes, "multiSelect": true});
     match act {
-        Act::Several => json!([many, one]),
-        Act::Many => json!([many]),
+        ScriptedAction::Several => json!([many, one]),
+        ScriptedAction::Many => json!([many]),
         _ => json!([one]),
     }
 }
 
-pub(super) fn frames(question: &Question, pieces: &[Piece]) -> Vec<Frame> {
+pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
     let message = json!({
-        "id": next("msg"), "type": "message", "role": "assistant", "model": question.model, "content": [],
+        "id": next_id("msg"), "type": "message", "role": "assistant", "model": question.model, "content": [],
         "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 100, "output_tokens": 1},
     });
-    let mut frames = vec![event("message_start", &json!({"type": "message_start", "message": message}))];
+    let mut frames = vec![named_event("message_start", &json!({"type": "message_start", "message": message}))];
     let (mut index, mut in_text, mut stop) = (0, false, "end_turn");
     for piece in pieces {
         match piece {
-            Piece::Text(text) => {
+            AnswerPart::Text(text) => {
                 if !in_text {
-                    frames.push(begin(index, &json!({"type": "text", "text": ""})));
+                    frames.push(block_start(index, &json!({"type": "text", "text": ""})));
                     in_text = true;
                 }
-                frames.push(delta(index, &json!({"type": "text_delta", "text": text})));
+                frames.push(block_delta(index, &json!({"type": "text_delta", "text": text})));
             }
-            Piece::Wait(time) => frames.push(Frame::Wait(*time)),
-            Piece::Cut => return [frames, vec![Frame::Cut]].concat(),
-            Piece::Tool(act) => {
+            AnswerPart::Wait(time) => frames.push(StreamFrame::Wait(*time)),
+            AnswerPart::Cut => return [frames, vec![StreamFrame::Cut]].concat(),
+            AnswerPart::Tool(act) => {
                 if in_text {
-                    frames.push(end(index));
+                    frames.push(block_stop(index));
                     (index, in_text) = (index + 1, false);
                 }
-                let (name, input) = call(question, act);
-                let block = json!({"type": "tool_use", "id": next("toolu"), "name": name, "input": {}});
-                frames.push(begin(index, &block));
+                let (name, input) = tool_call(question, act);
+                let block = json!({"type": "tool_use", "id": next_id("toolu"), "name": name, "input": {}});
+                frames.push(block_start(index, &block));
                 let input = json!({"type": "input_json_delta", "partial_json": input.to_string()});
-                frames.extend([delta(index, &input), end(index)]);
+                frames.extend([block_delta(index, &input), block_stop(index)]);
                 (index, stop) = (index + 1, "tool_use");
             }
         }
     }
     if in_text {
-        frames.push(end(index));
+        frames.push(block_stop(index));
     }
     let over = json!({"stop_reason": stop, "stop_sequence": null});
     let usage = json!({"output_tokens": 20});
-    frames.push(event("message_delta", &json!({"type": "message_delta", "delta": over, "usage": usage})));
-    frames.push(event("message_stop", &json!({"type": "message_stop"})));
+    frames.push(named_event("message_delta", &json!({"type": "message_delta", "delta": over, "usage": usage})));
+    frames.push(named_event("message_stop", &json!({"type": "message_stop"})));
     frames
 }
 
-fn begin(index: usize, block: &Value) -> Frame {
-    event("content_block_start", &json!({"type": "content_block_start", "index": index, "content_block": block}))
+fn block_start(index: usize, block: &Value) -> StreamFrame {
+    named_event("content_block_start", &json!({"type": "content_block_start", "index": index, "content_block": block}))
 }
 
-fn delta(index: usize, delta: &Value) -> Frame {
-    event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta}))
+fn block_delta(index: usize, delta: &Value) -> StreamFrame {
+    named_event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta}))
 }
 
-fn end(index: usize) -> Frame {
-    event("content_block_stop", &json!({"type": "content_block_stop", "index": index}))
+fn block_stop(index: usize) -> StreamFrame {
+    named_event("content_block_stop", &json!({"type": "content_block_stop", "index": index}))
 }
 
-pub(super) fn whole(question: &Question, pieces: &[Piece]) -> Value {
+pub(super) fn complete_answer(question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
     json!({
-        "id": next("msg"), "type": "message", "role": "assistant", "model": question.model,
-        "content": [{"type": "text", "text": joined(pieces)}], "stop_reason": "end_turn", "stop_sequence": null,
+        "id": next_id("msg"), "type": "message", "role": "assistant", "model": question.model,
+        "content": [{"type": "text", "text": joined_text(pieces)}], "stop_reason": "end_turn", "stop_sequence": null,
         "usage": {"input_tokens": 100, "output_tokens": 20},
     })
 }

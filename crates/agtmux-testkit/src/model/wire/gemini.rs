@@ -2,65 +2,71 @@
 
 use serde_json::{Value, json};
 
-use super::{ASKED, Frame, PURPOSE, Piece, Question, choices, joined, names, shell_command, texts};
-use crate::model::play::data;
-use crate::model::script::Act;
+use super::{
+    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, shell_command, texts,
+    tool_names,
+};
+use crate::model::answer_stream::unnamed_event;
+use crate::model::script::ScriptedAction;
 
 /// How a subagent says that it is done; text alone is not enough.
-const FINISH: &str = "complete_task";
+const FINISH_TOOL: &str = "complete_task";
 
-pub(super) fn question(path: &str, body: &Value) -> Question {
+pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {
     let contents = body["contents"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_prompt = |content: &&Value| content["role"] == "user" && !texts(&content["parts"]).concat().is_empty();
     let answers = |content: &Value| {
         content["parts"].as_array().is_some_and(|parts| parts.iter().any(|part| part.get("functionResponse").is_some()))
     };
     let declared = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let tools = declared.iter().flat_map(|tool| names(&tool["functionDeclarations"], |function| &function["name"]));
+    let tools =
+        declared.iter().flat_map(|tool| tool_names(&tool["functionDeclarations"], |function| &function["name"]));
     let config = &body["generationConfig"];
     let is_shaped = config["responseMimeType"] == "application/json" || config.get("responseJsonSchema").is_some();
     // Who speaks next, which model to take: asked with the shape of the answer.
     let side = json!({"reasoning": "mock", "next_speaker": "user", "model_choice": "flash"}).to_string();
-    Question {
+    ParsedRequest {
         model: path.rsplit('/').next().and_then(|name| name.split(':').next()).unwrap_or_default().to_owned(),
-        said: contents.iter().rev().find(is_prompt).map(|content| texts(&content["parts"])).unwrap_or_default(),
+        prompt_parts: contents.iter().rev().find(is_prompt).map(|content| texts(&content["parts"])).unwrap_or_default(),
         after_tool: contents.last().is_some_and(answers),
-        side: is_shaped.then_some(side),
+        side_answer: is_shaped.then_some(side),
         tools: tools.collect(),
-        begun_agent: None,
+        started_subagent: None,
         stream: path.ends_with(":streamGenerateContent"),
     }
 }
 
-fn call(question: &Question, act: &Act) -> (String, Value) {
+fn tool_call(question: &ParsedRequest, act: &ScriptedAction) -> (String, Value) {
     match act {
-        Act::Ask | Act::Many | Act::Several | Act::Plan => {
-            let asked = json!({"question": ASKED, "header": "Colour", "type": "choice", "options": choices()});
+        ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
+            let asked = json!({"question": QUESTION_TEXT, "header": "Colour", "type": "choice", "options": choices()});
             (question.tool(&["ask_user"]), json!({"questions": [asked]}))
         }
-        Act::Task(prompt) => (question.tool(&["invoke_agent"]), json!({"agent_name": "generalist", "prompt": prompt})),
+        ScriptedAction::Task(prompt) => {
+            (question.tool(&["invoke_agent"]), json!({"agent_name": "generalist", "prompt": prompt}))
+        }
         act => (question.tool(&["run_shell_command"]), json!({"command": shell_command(act), "description": PURPOSE})),
     }
 }
 
-pub(super) fn frames(question: &Question, pieces: &[Piece]) -> Vec<Frame> {
+pub(super) fn frames(question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
     let mut frames = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => frames.push(data(&chunk(&json!({"text": text}), None))),
-            Piece::Wait(time) => frames.push(Frame::Wait(*time)),
-            Piece::Cut => return [frames, vec![Frame::Cut]].concat(),
-            Piece::Tool(act) => {
-                let (name, args) = call(question, act);
-                frames.push(data(&chunk(&json!({"functionCall": {"name": name, "args": args}}), None)));
+            AnswerPart::Text(text) => frames.push(unnamed_event(&chunk(&json!({"text": text}), None))),
+            AnswerPart::Wait(time) => frames.push(StreamFrame::Wait(*time)),
+            AnswerPart::Cut => return [frames, vec![StreamFrame::Cut]].concat(),
+            AnswerPart::Tool(act) => {
+                let (name, args) = tool_call(question, act);
+                frames.push(unnamed_event(&chunk(&json!({"functionCall": {"name": name, "args": args}}), None)));
             }
         }
     }
-    if question.tools.iter().any(|tool| tool == FINISH) {
-        let done = json!({"functionCall": {"name": FINISH, "args": {"result": "done"}}});
-        frames.push(data(&chunk(&done, None)));
+    if question.tools.iter().any(|tool| tool == FINISH_TOOL) {
+        let done = json!({"functionCall": {"name": FINISH_TOOL, "args": {"result": "done"}}});
+        frames.push(unnamed_event(&chunk(&done, None)));
     }
-    frames.push(data(&chunk(&json!({"text": ""}), Some("STOP"))));
+    frames.push(unnamed_event(&chunk(&json!({"text": ""}), Some("STOP"))));
     frames
 }
 
@@ -73,8 +79,8 @@ fn chunk(part: &Value, finish: Option<&str>) -> Value {
     json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "mock"})
 }
 
-pub(super) fn whole(_question: &Question, pieces: &[Piece]) -> Value {
-    chunk(&json!({"text": joined(pieces)}), Some("STOP"))
+pub(super) fn complete_answer(_question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
+    chunk(&json!({"text": joined_text(pieces)}), Some("STOP"))
 }
 
 /// Google's word for an HTTP status.

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::play::Frame;
-use super::script::{Act, Piece};
+use super::answer_stream::StreamFrame;
+use super::script::{AnswerPart, ScriptedAction};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(super) enum WireProtocol {
     Anthropic,
     Responses,
     Chat,
@@ -22,23 +22,23 @@ pub(super) enum Wire {
 
 /// What matters of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Question {
+pub(super) struct ParsedRequest {
     pub(super) model: String,
     /// The last user message, in the parts in which it came.
-    pub(super) said: Vec<String>,
+    pub(super) prompt_parts: Vec<String>,
     /// Whether the last thing that was said is what a tool answered.
     pub(super) after_tool: bool,
     /// The answer to a request that is none of the conversation.
-    pub(super) side: Option<String>,
+    pub(super) side_answer: Option<String>,
     pub(super) tools: Vec<String>,
     /// A subagent that has just begun, where it has to be waited for.
-    pub(super) begun_agent: Option<String>,
+    pub(super) started_subagent: Option<String>,
     pub(super) stream: bool,
 }
 
-impl Question {
+impl ParsedRequest {
     pub(super) fn prompt(&self) -> String {
-        self.said.join("\n")
+        self.prompt_parts.join("\n")
     }
 
     /// The first of these that the agent offers, or the first at all: agents rename their tools from version to version.
@@ -48,8 +48,8 @@ impl Question {
     }
 }
 
-impl Wire {
-    pub(super) fn of(path: &str) -> Option<Self> {
+impl WireProtocol {
+    pub(super) fn from_path(path: &str) -> Option<Self> {
         match path {
             _ if path.contains("/messages") => Some(Self::Anthropic),
             _ if path.ends_with("/responses") => Some(Self::Responses),
@@ -60,16 +60,16 @@ impl Wire {
         }
     }
 
-    pub(super) fn question(self, path: &str, body: &Value) -> Question {
+    pub(super) fn parse_request(self, path: &str, body: &Value) -> ParsedRequest {
         match self {
-            Self::Anthropic => anthropic::question(body),
-            Self::Responses => responses::question(body),
-            Self::Chat => chat::question(body),
-            Self::Gemini => gemini::question(path, body),
+            Self::Anthropic => anthropic::parse_request(body),
+            Self::Responses => responses::parse_request(body),
+            Self::Chat => chat::parse_request(body),
+            Self::Gemini => gemini::parse_request(path, body),
         }
     }
 
-    pub(super) fn frames(self, question: &Question, pieces: &[Piece]) -> Vec<Frame> {
+    pub(super) fn frames(self, question: &ParsedRequest, pieces: &[AnswerPart]) -> Vec<StreamFrame> {
         match self {
             Self::Anthropic => anthropic::frames(question, pieces),
             Self::Responses => responses::frames(question, pieces),
@@ -78,16 +78,16 @@ impl Wire {
         }
     }
 
-    pub(super) fn whole(self, question: &Question, pieces: &[Piece]) -> Value {
+    pub(super) fn complete_answer(self, question: &ParsedRequest, pieces: &[AnswerPart]) -> Value {
         match self {
-            Self::Anthropic => anthropic::whole(question, pieces),
-            Self::Responses => responses::whole(question, pieces),
-            Self::Chat => chat::whole(question, pieces),
-            Self::Gemini => gemini::whole(question, pieces),
+            Self::Anthropic => anthropic::complete_answer(question, pieces),
+            Self::Responses => responses::complete_answer(question, pieces),
+            Self::Chat => chat::complete_answer(question, pieces),
+            Self::Gemini => gemini::complete_answer(question, pieces),
         }
     }
 
-    pub(super) fn failure(self, code: u16) -> Value {
+    pub(super) fn error_body(self, code: u16) -> Value {
         let message = format!("mock failure {code}");
         match self {
             Self::Anthropic => json!({"type": "error", "error": {"type": "api_error", "message": message}}),
@@ -101,7 +101,7 @@ impl Wire {
     }
 
     /// The answer to a question for the number of tokens.
-    pub(super) fn count(self, path: &str) -> Option<Value> {
+    pub(super) fn token_count(self, path: &str) -> Option<Value> {
         match self {
             Self::Anthropic if path.ends_with("/count_tokens") => Some(json!({"input_tokens": 100})),
             Self::Gemini if path.ends_with(":countTokens") => Some(json!({"totalTokens": 100})),
@@ -111,7 +111,7 @@ impl Wire {
 }
 
 /// A name of its own: agents take two messages or calls with the same one for one.
-fn next(kind: &str) -> String {
+fn next_id(kind: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
@@ -125,14 +125,14 @@ fn texts(content: &Value) -> Vec<String> {
     parts.iter().filter_map(|part| part["text"].as_str()).map(str::to_owned).collect()
 }
 
-fn names<'a>(tools: &'a Value, name: impl Fn(&'a Value) -> &'a Value) -> Vec<String> {
+fn tool_names<'a>(tools: &'a Value, name: impl Fn(&'a Value) -> &'a Value) -> Vec<String> {
     let tools = tools.as_array().map(Vec::as_slice).unwrap_or_default();
     tools.iter().filter_map(|tool| name(tool).as_str().map(str::to_owned)).collect()
 }
 
 /// All text at once, for answers that do not come in pieces.
-fn joined(pieces: &[Piece]) -> String {
-    let text = |piece: &Piece| if let Piece::Text(text) = piece { text.clone() } else { String::new() };
+fn joined_text(pieces: &[AnswerPart]) -> String {
+    let text = |piece: &AnswerPart| if let AnswerPart::Text(text) = piece { text.clone() } else { String::new() };
     pieces.iter().map(text).collect()
 }
 
@@ -140,14 +140,16 @@ fn choices() -> Value {
     json!([{"label": "Red", "description": "A warm one"}, {"label": "Blue", "description": "A cold one"}])
 }
 
-const ASKED: &str = "Which colour should the button be?";
+const QUESTION_TEXT: &str = "Which colour should the button be?";
 
 /// What a tool call says it is for.
 const PURPOSE: &str = "Run mock command";
 
-fn shell_command(act: &Act) -> Option<&str> {
+fn shell_command(act: &ScriptedAction) -> Option<&str> {
     match act {
-        Act::Run(command) | Act::Do(command) | Act::Background(command) => Some(command),
+        ScriptedAction::Run(command) | ScriptedAction::Do(command) | ScriptedAction::Background(command) => {
+            Some(command)
+        }
         _ => None,
     }
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-const BUFFER: usize = 16 * 1024;
+const BUFFER_BYTES: usize = 16 * 1024;
 
 /// A watch descriptor. The kernel counts them up, so an old one does not come back as another watch.
 pub(super) type Wd = i32;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Event {
+pub(super) struct InotifyEvent {
     pub(super) wd: Wd,
-    pub(super) what: ReadFlags,
+    pub(super) flags: ReadFlags,
 }
 
 pub(super) struct Inotify {
@@ -25,7 +25,7 @@ pub(super) struct Inotify {
 impl Inotify {
     pub(super) fn new() -> io::Result<Self> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).map_err(|errno| match errno {
-            Errno::MFILE => exhausted("inotify instances or open files", "fs.inotify.max_user_instances"),
+            Errno::MFILE => limit_error("inotify instances or open files", "fs.inotify.max_user_instances"),
             errno => errno.into(),
         })?;
         Ok(Self { fd: Arc::new(fd) })
@@ -39,7 +39,7 @@ impl Inotify {
     /// The same inode gives the same descriptor, with the new flags.
     pub(super) fn add(&self, path: &Path, flags: WatchFlags) -> io::Result<Wd> {
         inotify::add_watch(&self.fd, path, flags).map_err(|errno| match errno {
-            Errno::NOSPC => exhausted("inotify watches", "fs.inotify.max_user_watches"),
+            Errno::NOSPC => limit_error("inotify watches", "fs.inotify.max_user_watches"),
             errno => errno.into(),
         })
     }
@@ -50,13 +50,13 @@ impl Inotify {
     }
 
     /// One read's worth of events; `WouldBlock` when there are none.
-    pub(super) fn read(&self) -> io::Result<Vec<Event>> {
-        let mut buffer = [MaybeUninit::uninit(); BUFFER];
+    pub(super) fn read(&self) -> io::Result<Vec<InotifyEvent>> {
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = Reader::new(&self.fd, &mut buffer);
         let mut events = Vec::new();
         loop {
             let event = reader.next()?;
-            events.push(Event { wd: event.wd(), what: event.events() });
+            events.push(InotifyEvent { wd: event.wd(), flags: event.events() });
             if reader.is_buffer_empty() {
                 return Ok(events);
             }
@@ -64,7 +64,7 @@ impl Inotify {
     }
 }
 
-fn exhausted(what: &str, setting: &str) -> io::Error {
+fn limit_error(what: &str, setting: &str) -> io::Error {
     let message = format!("no more {what} for this user: raise the sysctl {setting}");
     io::Error::new(io::ErrorKind::QuotaExceeded, message)
 }

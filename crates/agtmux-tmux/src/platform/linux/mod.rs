@@ -1,8 +1,8 @@
 //! inotify for terminals, files and directories; pidfd for processes; `/proc` for what runs.
 
 mod inotify;
+mod paths;
 mod pidfd;
-mod places;
 mod procfs;
 mod readiness;
 mod selftest;

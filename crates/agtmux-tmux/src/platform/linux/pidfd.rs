@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::{readiness, stat};
-use crate::platform::signals::{Sender, Signal, Token};
+use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 
 pub(super) fn works() -> io::Result<()> {
     pidfd_open(getpid(), PidfdFlags::NONBLOCK)?;
@@ -17,50 +17,50 @@ pub(super) fn works() -> io::Result<()> {
 }
 
 /// One small task per watched process, asleep until the process ends.
-pub(super) struct Processes {
+pub(super) struct ProcessWatches {
     runtime: Handle,
-    signals: Sender,
-    watched: Arc<Mutex<HashMap<Token, Watch>>>,
+    signals: SignalSender,
+    watched: Arc<Mutex<HashMap<WatchToken, ProcessWatch>>>,
 }
 
-struct Watch {
+struct ProcessWatch {
     process: (u32, Option<u64>),
     task: AbortHandle,
 }
 
-impl Drop for Watch {
+impl Drop for ProcessWatch {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Processes {
-    pub(super) fn new(runtime: Handle, signals: Sender) -> Self {
+impl ProcessWatches {
+    pub(super) fn new(runtime: Handle, signals: SignalSender) -> Self {
         Self { runtime, signals, watched: Arc::default() }
     }
 
-    pub(super) fn watch(&self, token: Token, pid: u32, start: Option<u64>) -> io::Result<()> {
+    pub(super) fn watch(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()> {
         let mut watched = lock(&self.watched);
         if watched.get(&token).is_some_and(|watch| watch.process == (pid, start)) {
             return Ok(());
         }
         watched.remove(&token);
         let Some(pidfd) = open(pid, start)? else {
-            self.signals.send(Signal::Exited(token));
+            self.signals.send(PlatformSignal::Exited(token));
             return Ok(());
         };
         let task = self.wait_for(pidfd, token)?;
-        watched.insert(token, Watch { process: (pid, start), task });
+        watched.insert(token, ProcessWatch { process: (pid, start), task });
         Ok(())
     }
 
-    pub(super) fn forget(&self, token: Token) {
+    pub(super) fn unwatch(&self, token: WatchToken) {
         lock(&self.watched).remove(&token);
     }
 
-    fn wait_for(&self, pidfd: OwnedFd, token: Token) -> io::Result<AbortHandle> {
+    fn wait_for(&self, pidfd: OwnedFd, token: WatchToken) -> io::Result<AbortHandle> {
         let _runtime = self.runtime.enter();
-        let pidfd = readiness::of(Arc::new(pidfd))?;
+        let pidfd = readiness::readable_fd(Arc::new(pidfd))?;
         let (watched, signals) = (self.watched.clone(), self.signals.clone());
         let task = self.runtime.spawn(async move {
             // An error here means that the runtime shuts down.
@@ -71,14 +71,14 @@ impl Processes {
             // The token may have been forgotten, or given to another process, since this task woke up.
             if watched.get(&token).is_some_and(|watch| Some(watch.task.id()) == tokio::task::try_id()) {
                 watched.remove(&token);
-                signals.send(Signal::Exited(token));
+                signals.send(PlatformSignal::Exited(token));
             }
         });
         Ok(task.abort_handle())
     }
 }
 
-impl Drop for Processes {
+impl Drop for ProcessWatches {
     fn drop(&mut self) {
         lock(&self.watched).clear();
     }
@@ -99,6 +99,6 @@ fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
     Ok((!is_another).then_some(pidfd))
 }
 
-fn lock(watched: &Mutex<HashMap<Token, Watch>>) -> MutexGuard<'_, HashMap<Token, Watch>> {
+fn lock(watched: &Mutex<HashMap<WatchToken, ProcessWatch>>) -> MutexGuard<'_, HashMap<WatchToken, ProcessWatch>> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::stat::{self, Stat};
-use crate::platform::process::{MAX_TREE, PaneProcesses, Process, ProcessTable};
+use super::stat::{self, ProcessStat};
+use crate::platform::process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
 
-const LONGEST_ARGV: u64 = 64 * 1024;
-const LONGEST_ENVIRONMENT: u64 = 1024 * 1024;
-const LONGEST_CHILDREN: u64 = 64 * 1024;
-const LONGEST_STATUS: u64 = 16 * 1024;
+const MAX_ARGV_BYTES: u64 = 64 * 1024;
+const MAX_ENVIRONMENT_BYTES: u64 = 1024 * 1024;
+const MAX_CHILDREN_BYTES: u64 = 64 * 1024;
+const MAX_STATUS_BYTES: u64 = 16 * 1024;
 const MAX_THREADS: usize = 4096;
 const MAX_FILES: usize = 4096;
 
@@ -49,11 +49,11 @@ impl ProcessTable for ProcFs {
     }
 
     fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
-        let families = if self.lists_children { Families::Asked } else { Families::scan() };
+        let families = if self.lists_children { ChildLookup::PerProcess } else { ChildLookup::scan() };
         roots.iter().map(|&root| tree(root, &families)).collect()
     }
 
-    fn process(&self, pid: u32) -> Option<Process> {
+    fn process(&self, pid: u32) -> Option<ProcessInfo> {
         stat::read(pid).map(process)
     }
 
@@ -61,14 +61,14 @@ impl ProcessTable for ProcFs {
         link(pid, "cwd")
     }
 
-    fn input(&self, pid: u32) -> Option<PathBuf> {
+    fn stdin_path(&self, pid: u32) -> Option<PathBuf> {
         link(pid, "fd/0")
     }
 
-    fn variable(&self, pid: u32, name: &str) -> Option<OsString> {
+    fn environment_variable(&self, pid: u32, name: &str) -> Option<OsString> {
         let mut environment = Vec::new();
         let file = File::open(format!("/proc/{pid}/environ")).ok()?;
-        file.take(LONGEST_ENVIRONMENT).read_to_end(&mut environment).ok()?;
+        file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).ok()?;
         let prefix = format!("{name}=");
         let found = environment.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
         found.map(|value| OsString::from_vec(value.to_vec()))
@@ -99,14 +99,14 @@ impl ProcessTable for ProcFs {
 }
 
 /// Who is whose child.
-enum Families {
+enum ChildLookup {
     /// The kernel is asked for each process.
-    Asked,
+    PerProcess,
     /// All processes were looked at once.
     Scanned(HashMap<u32, Vec<u32>>),
 }
 
-impl Families {
+impl ChildLookup {
     fn scan() -> Self {
         let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
         for stat in numbered_entries("/proc").filter_map(stat::read) {
@@ -117,13 +117,13 @@ impl Families {
 
     fn children(&self, pid: u32) -> Vec<u32> {
         match self {
-            Self::Asked => threads(pid).flat_map(|thread| children_of_thread(pid, thread)).collect(),
+            Self::PerProcess => threads(pid).flat_map(|thread| children_of_thread(pid, thread)).collect(),
             Self::Scanned(children) => children.get(&pid).cloned().unwrap_or_default(),
         }
     }
 }
 
-fn tree(root: u32, families: &Families) -> Option<PaneProcesses> {
+fn tree(root: u32, families: &ChildLookup) -> Option<PaneProcesses> {
     let first = stat::read(root)?;
     let foreground_pgrp = first.tpgid;
     let mut seen = HashSet::from([root]);
@@ -142,8 +142,8 @@ fn tree(root: u32, families: &Families) -> Option<PaneProcesses> {
     Some(PaneProcesses { foreground_pgrp, processes })
 }
 
-fn process(stat: Stat) -> Process {
-    Process {
+fn process(stat: ProcessStat) -> ProcessInfo {
+    ProcessInfo {
         stopped: stat.is_stopped(),
         zombie: stat.is_zombie(),
         argv: argv(stat.pid),
@@ -158,7 +158,7 @@ fn process(stat: Stat) -> Process {
 }
 
 fn argv(pid: u32) -> Vec<Vec<u8>> {
-    let joined = read_some(&format!("/proc/{pid}/cmdline"), LONGEST_ARGV).unwrap_or_default();
+    let joined = read_limited(&format!("/proc/{pid}/cmdline"), MAX_ARGV_BYTES).unwrap_or_default();
     split_argv(&joined)
 }
 
@@ -182,7 +182,7 @@ fn threads(pid: u32) -> impl Iterator<Item = u32> {
 }
 
 fn children_of_thread(pid: u32, thread: u32) -> Vec<u32> {
-    let list = read_some(&format!("/proc/{pid}/task/{thread}/children"), LONGEST_CHILDREN).unwrap_or_default();
+    let list = read_limited(&format!("/proc/{pid}/task/{thread}/children"), MAX_CHILDREN_BYTES).unwrap_or_default();
     list.split(u8::is_ascii_whitespace).filter_map(stat::number).collect()
 }
 
@@ -192,7 +192,7 @@ fn numbered_entries(dir: &str) -> impl Iterator<Item = u32> + use<> {
 }
 
 fn context_switches(status: &str) -> Option<u64> {
-    let status = read_some(status, LONGEST_STATUS)?;
+    let status = read_limited(status, MAX_STATUS_BYTES)?;
     let counts = status.split(|&byte| byte == b'\n').filter_map(|line| {
         let count = line
             .strip_prefix(b"voluntary_ctxt_switches:")
@@ -202,7 +202,7 @@ fn context_switches(status: &str) -> Option<u64> {
     counts.reduce(u64::wrapping_add)
 }
 
-fn read_some(path: &str, limit: u64) -> Option<Vec<u8>> {
+fn read_limited(path: &str, limit: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
     Some(bytes)

@@ -10,6 +10,6 @@ use tokio::io::unix::AsyncFd;
     deprecated,
     reason = "what replaces it is unsafe; the danger is a descriptor closed early, and this one is owned"
 )]
-pub(super) fn of(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+pub(super) fn readable_fd(fd: Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
     AsyncFd::with_interest(fd, Interest::READABLE)
 }

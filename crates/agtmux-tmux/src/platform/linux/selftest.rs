@@ -33,7 +33,7 @@ fn wait_for_write(inotify: &Inotify) -> io::Result<()> {
         let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(&inotify.fd(), PollFlags::IN)], Some(&left)) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "a write to a terminal gave no event")),
-            Ok(_) if inotify.read()?.iter().any(|event| event.what.contains(ReadFlags::MODIFY)) => return Ok(()),
+            Ok(_) if inotify.read()?.iter().any(|event| event.flags.contains(ReadFlags::MODIFY)) => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

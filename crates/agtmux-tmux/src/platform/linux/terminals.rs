@@ -16,65 +16,65 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::inotify::{ReadFlags, WatchFlags};
 
-use super::inotify::{Event, Inotify, Wd};
-use crate::platform::signals::{Sender, Signal, Token};
-use crate::platform::tty::Terminal;
+use super::inotify::{Inotify, InotifyEvent, Wd};
+use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
+use crate::platform::tty::TerminalIdentity;
 
 /// At most one [`Signal::Wrote`] per terminal in this time.
-pub(super) const REARM: Duration = Duration::from_millis(100);
+pub(super) const REARM_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One that has been writing for a while is asked less often: what it does now it did before.
-pub(super) const REARM_HABITUAL: Duration = Duration::from_millis(200);
+pub(super) const BUSY_REARM_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Timers are rounded up to this, so that busy terminals share their wake-ups.
-const STEP: Duration = Duration::from_millis(50);
+const TIMER_STEP: Duration = Duration::from_millis(50);
 
 /// A terminal that wrote in this many rounds is given as many to go on.
-pub(super) const LONGEST_HABIT: u8 = 3;
+pub(super) const MAX_BUSY_SCORE: u8 = 3;
 
 /// How long to wait when the kernel refuses to arm a watch that it granted before.
-const RETRY: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const OUTPUT: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ACCESS);
 const END: WatchFlags = WatchFlags::CLOSE_WRITE.union(WatchFlags::DELETE_SELF).union(WatchFlags::ONESHOT);
 
-type Id = u64;
+type TerminalId = u64;
 
-struct Watched {
+struct WatchedTerminal {
     path: PathBuf,
-    terminal: Terminal,
-    tokens: Vec<Token>,
-    prompt: Option<Wd>,
-    patient: Option<Wd>,
+    terminal: TerminalIdentity,
+    tokens: Vec<WatchToken>,
+    immediate_wd: Option<Wd>,
+    deferred_wd: Option<Wd>,
     /// When the timer comes round; `None` while armed on the prompt queue.
     due: Option<Instant>,
     /// There was output since the timer came round last.
     wrote: bool,
     /// Rounds with output less those without.
-    habit: u8,
+    busy_score: u8,
     last_wrote: Option<Instant>,
 }
 
-pub(super) struct Terminals {
+pub(super) struct TerminalWatches {
     report_output: bool,
-    patient: Inotify,
-    watched: HashMap<Id, Watched>,
-    by_prompt: HashMap<Wd, Id>,
-    by_patient: HashMap<Wd, Id>,
-    by_token: HashMap<Token, Id>,
-    due: BTreeSet<(Instant, Id)>,
-    next_id: Id,
+    deferred: Inotify,
+    watched: HashMap<TerminalId, WatchedTerminal>,
+    by_immediate_wd: HashMap<Wd, TerminalId>,
+    by_deferred_wd: HashMap<Wd, TerminalId>,
+    by_token: HashMap<WatchToken, TerminalId>,
+    due: BTreeSet<(Instant, TerminalId)>,
+    next_id: TerminalId,
     epoch: Instant,
 }
 
-impl Terminals {
+impl TerminalWatches {
     pub(super) fn new(report_output: bool, epoch: Instant) -> io::Result<Self> {
         Ok(Self {
             report_output,
-            patient: Inotify::new()?,
+            deferred: Inotify::new()?,
             watched: HashMap::new(),
-            by_prompt: HashMap::new(),
-            by_patient: HashMap::new(),
+            by_immediate_wd: HashMap::new(),
+            by_deferred_wd: HashMap::new(),
             by_token: HashMap::new(),
             due: BTreeSet::new(),
             next_id: 0,
@@ -82,13 +82,13 @@ impl Terminals {
         })
     }
 
-    pub(super) fn watch(&mut self, inotify: &Inotify, token: Token, path: &Path) -> io::Result<()> {
-        let terminal = Terminal::at(path)?;
-        let known = self.watched.iter().find(|(_, watched)| watched.terminal.is(&terminal)).map(|(&id, _)| id);
+    pub(super) fn watch(&mut self, inotify: &Inotify, token: WatchToken, path: &Path) -> io::Result<()> {
+        let terminal = TerminalIdentity::at(path)?;
+        let known = self.watched.iter().find(|(_, watched)| watched.terminal.is_same(&terminal)).map(|(&id, _)| id);
         if known.is_some() && known == self.by_token.get(&token).copied() {
             return Ok(());
         }
-        self.forget(inotify, token);
+        self.unwatch(inotify, token);
         let id = match known {
             Some(id) => id,
             None => self.watch_new(inotify, terminal, path)?,
@@ -100,30 +100,30 @@ impl Terminals {
         Ok(())
     }
 
-    fn watch_new(&mut self, inotify: &Inotify, terminal: Terminal, path: &Path) -> io::Result<Id> {
+    fn watch_new(&mut self, inotify: &Inotify, terminal: TerminalIdentity, path: &Path) -> io::Result<TerminalId> {
         let wd = inotify.add(path, self.flags())?;
-        if let Some(&id) = self.by_prompt.get(&wd) {
+        if let Some(&id) = self.by_immediate_wd.get(&wd) {
             return Ok(id);
         }
         let id = self.next_id;
         self.next_id += 1;
-        let watched = Watched {
+        let watched = WatchedTerminal {
             path: path.into(),
             terminal,
             tokens: Vec::new(),
-            prompt: Some(wd),
-            patient: None,
+            immediate_wd: Some(wd),
+            deferred_wd: None,
             due: None,
             wrote: false,
-            habit: 0,
+            busy_score: 0,
             last_wrote: None,
         };
         self.watched.insert(id, watched);
-        self.by_prompt.insert(wd, id);
+        self.by_immediate_wd.insert(wd, id);
         Ok(id)
     }
 
-    pub(super) fn forget(&mut self, inotify: &Inotify, token: Token) {
+    pub(super) fn unwatch(&mut self, inotify: &Inotify, token: WatchToken) {
         let Some(id) = self.by_token.remove(&token) else { return };
         let Some(watched) = self.watched.get_mut(&id) else { return };
         watched.tokens.retain(|&other| other != token);
@@ -132,11 +132,11 @@ impl Terminals {
         }
     }
 
-    fn drop_watch(&mut self, inotify: &Inotify, id: Id) -> Option<Watched> {
-        self.leave_patient(id);
+    fn drop_watch(&mut self, inotify: &Inotify, id: TerminalId) -> Option<WatchedTerminal> {
+        self.disarm_deferred(id);
         let watched = self.watched.remove(&id)?;
-        if let Some(wd) = watched.prompt {
-            self.by_prompt.remove(&wd);
+        if let Some(wd) = watched.immediate_wd {
+            self.by_immediate_wd.remove(&wd);
             inotify.remove(wd);
         }
         if let Some(due) = watched.due {
@@ -149,26 +149,26 @@ impl Terminals {
     }
 
     /// Events of watches that ended by our own doing, and those of others, are not known here.
-    pub(super) fn on_event(&mut self, inotify: &Inotify, event: Event, now: Instant, signals: &Sender) {
-        let Some(id) = self.by_prompt.remove(&event.wd) else { return };
+    pub(super) fn on_event(&mut self, inotify: &Inotify, event: InotifyEvent, now: Instant, signals: &SignalSender) {
+        let Some(id) = self.by_immediate_wd.remove(&event.wd) else { return };
         if let Some(watched) = self.watched.get_mut(&id) {
-            watched.prompt = None;
+            watched.immediate_wd = None;
         }
         if is_end(event) {
-            self.gone(inotify, id, signals);
+            self.end_watch(inotify, id, signals);
             return;
         }
         // If this fails the terminal counts as quiet and is armed promptly in the next round.
         let _ = self.arm(inotify, id, true);
         let Some(watched) = self.watched.get_mut(&id) else { return };
-        let mut due = now + REARM;
-        if event.what.contains(ReadFlags::CLOSE_WRITE) {
-            signals.send_all(&watched.tokens, Signal::TerminalGone);
-        } else if event.what.intersects(ReadFlags::MODIFY | ReadFlags::ACCESS) {
-            match watched.last_wrote.map(|last| last + REARM).filter(|&free| now < free) {
+        let mut due = now + REARM_INTERVAL;
+        if event.flags.contains(ReadFlags::CLOSE_WRITE) {
+            signals.send_all(&watched.tokens, PlatformSignal::TerminalGone);
+        } else if event.flags.intersects(ReadFlags::MODIFY | ReadFlags::ACCESS) {
+            match watched.last_wrote.map(|last| last + REARM_INTERVAL).filter(|&free| now < free) {
                 // So soon after the last signal: it is busy, and the next round says so.
                 Some(free) => (due, watched.wrote) = (free, true),
-                None => watched.tell_output(now, signals),
+                None => watched.send_output_signal(now, signals),
             }
         }
         self.schedule(id, due);
@@ -179,88 +179,88 @@ impl Terminals {
         self.due.first().map(|&(due, _)| due)
     }
 
-    pub(super) fn rearm_due(&mut self, inotify: &Inotify, now: Instant, signals: &Sender) {
-        self.read_patient(inotify, signals);
+    pub(super) fn rearm_due(&mut self, inotify: &Inotify, now: Instant, signals: &SignalSender) {
+        self.read_deferred(inotify, signals);
         while let Some(&(due, id)) = self.due.first()
             && due <= now
         {
             self.due.pop_first();
             // A timer that is hardly late counts as on time, or each round would be a step longer than the last.
-            let on_time = if now - due < STEP { due } else { now };
+            let on_time = if now - due < TIMER_STEP { due } else { now };
             self.rearm(inotify, id, on_time, signals);
         }
     }
 
-    fn read_patient(&mut self, inotify: &Inotify, signals: &Sender) {
-        while let Ok(events) = self.patient.read() {
+    fn read_deferred(&mut self, inotify: &Inotify, signals: &SignalSender) {
+        while let Ok(events) = self.deferred.read() {
             for event in events {
-                self.on_patient_event(inotify, event, signals);
+                self.on_deferred_event(inotify, event, signals);
             }
         }
     }
 
-    fn on_patient_event(&mut self, inotify: &Inotify, event: Event, signals: &Sender) {
-        if event.what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            self.by_patient.clear();
+    fn on_deferred_event(&mut self, inotify: &Inotify, event: InotifyEvent, signals: &SignalSender) {
+        if event.flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+            self.by_deferred_wd.clear();
             for watched in self.watched.values_mut().filter(|watched| watched.due.is_some()) {
-                (watched.patient, watched.wrote) = (None, true);
+                (watched.deferred_wd, watched.wrote) = (None, true);
             }
             return;
         }
-        let Some(id) = self.by_patient.remove(&event.wd) else { return };
+        let Some(id) = self.by_deferred_wd.remove(&event.wd) else { return };
         let Some(watched) = self.watched.get_mut(&id) else { return };
-        watched.patient = None;
+        watched.deferred_wd = None;
         watched.wrote = true;
         if is_end(event) {
-            self.gone(inotify, id, signals);
-        } else if event.what.contains(ReadFlags::CLOSE_WRITE) {
-            signals.send_all(&watched.tokens, Signal::TerminalGone);
+            self.end_watch(inotify, id, signals);
+        } else if event.flags.contains(ReadFlags::CLOSE_WRITE) {
+            signals.send_all(&watched.tokens, PlatformSignal::TerminalGone);
         }
     }
 
     /// Events were lost, and with each of them a watch that is disarmed without our knowing.
-    pub(super) fn rearm_all(&mut self, inotify: &Inotify, now: Instant, signals: &Sender) {
-        for id in std::mem::take(&mut self.by_prompt).into_values() {
+    pub(super) fn rearm_all(&mut self, inotify: &Inotify, now: Instant, signals: &SignalSender) {
+        for id in std::mem::take(&mut self.by_immediate_wd).into_values() {
             self.rearm(inotify, id, now, signals);
         }
     }
 
-    fn rearm(&mut self, inotify: &Inotify, id: Id, now: Instant, signals: &Sender) {
+    fn rearm(&mut self, inotify: &Inotify, id: TerminalId, now: Instant, signals: &SignalSender) {
         let Some(watched) = self.watched.get_mut(&id) else { return };
         let wrote = watched.wrote;
         let is_busy = watched.end_round();
-        (watched.prompt, watched.due) = (None, None);
+        (watched.immediate_wd, watched.due) = (None, None);
         let armed = self.arm(inotify, id, is_busy);
         let Some(watched) = self.watched.get_mut(&id) else { return };
         // Looked at after arming: if it is still the same terminal now, it was the one that got the watch.
-        if !Terminal::at(&watched.path).is_ok_and(|terminal| terminal.is(&watched.terminal)) {
-            self.gone(inotify, id, signals);
+        if !TerminalIdentity::at(&watched.path).is_ok_and(|terminal| terminal.is_same(&watched.terminal)) {
+            self.end_watch(inotify, id, signals);
             return;
         }
         // One that stays on the patient queue was armed all the time: its silence is certain.
         if self.report_output && (wrote || !is_busy) {
-            watched.tell_output(now, signals);
+            watched.send_output_signal(now, signals);
         }
         match armed {
             Ok(()) if is_busy => {
-                let round = if watched.habit == LONGEST_HABIT { REARM_HABITUAL } else { REARM };
+                let round = if watched.busy_score == MAX_BUSY_SCORE { BUSY_REARM_INTERVAL } else { REARM_INTERVAL };
                 self.schedule(id, now + round);
             }
-            Ok(()) => self.leave_patient(id),
+            Ok(()) => self.disarm_deferred(id),
             Err(error) => {
                 tracing::warn!(%error, tty = %watched.path.display(), "cannot watch a terminal again; will retry");
-                self.schedule(id, now + RETRY);
+                self.schedule(id, now + RETRY_DELAY);
             }
         }
     }
 
-    fn arm(&mut self, inotify: &Inotify, id: Id, patiently: bool) -> io::Result<()> {
+    fn arm(&mut self, inotify: &Inotify, id: TerminalId, patiently: bool) -> io::Result<()> {
         let flags = self.flags();
         let Some(watched) = self.watched.get_mut(&id) else { return Ok(()) };
         let (queue, by_wd, slot) = if patiently {
-            (&self.patient, &mut self.by_patient, &mut watched.patient)
+            (&self.deferred, &mut self.by_deferred_wd, &mut watched.deferred_wd)
         } else {
-            (inotify, &mut self.by_prompt, &mut watched.prompt)
+            (inotify, &mut self.by_immediate_wd, &mut watched.immediate_wd)
         };
         let wd = queue.add(&watched.path, flags)?;
         // If the path names another terminal by now, somebody else may watch that one already.
@@ -270,17 +270,17 @@ impl Terminals {
         Ok(())
     }
 
-    fn leave_patient(&mut self, id: Id) {
-        if let Some(wd) = self.watched.get_mut(&id).and_then(|watched| watched.patient.take()) {
-            self.by_patient.remove(&wd);
-            self.patient.remove(wd);
+    fn disarm_deferred(&mut self, id: TerminalId) {
+        if let Some(wd) = self.watched.get_mut(&id).and_then(|watched| watched.deferred_wd.take()) {
+            self.by_deferred_wd.remove(&wd);
+            self.deferred.remove(wd);
         }
     }
 
-    fn schedule(&mut self, id: Id, at: Instant) {
-        let since_step = at.saturating_duration_since(self.epoch).as_nanos() % STEP.as_nanos();
+    fn schedule(&mut self, id: TerminalId, at: Instant) {
+        let since_step = at.saturating_duration_since(self.epoch).as_nanos() % TIMER_STEP.as_nanos();
         let due = match u64::try_from(since_step) {
-            Ok(nanos) if nanos > 0 => at + STEP - Duration::from_nanos(nanos),
+            Ok(nanos) if nanos > 0 => at + TIMER_STEP - Duration::from_nanos(nanos),
             _ => at,
         };
         if let Some(watched) = self.watched.get_mut(&id) {
@@ -289,9 +289,9 @@ impl Terminals {
         }
     }
 
-    fn gone(&mut self, inotify: &Inotify, id: Id, signals: &Sender) {
+    fn end_watch(&mut self, inotify: &Inotify, id: TerminalId, signals: &SignalSender) {
         if let Some(watched) = self.drop_watch(inotify, id) {
-            signals.send_all(&watched.tokens, Signal::TerminalGone);
+            signals.send_all(&watched.tokens, PlatformSignal::TerminalGone);
         }
     }
 
@@ -300,22 +300,22 @@ impl Terminals {
     }
 }
 
-impl Watched {
+impl WatchedTerminal {
     /// Says whether it is to be expected to go on.
     fn end_round(&mut self) -> bool {
-        self.habit = match std::mem::take(&mut self.wrote) {
-            true => (self.habit + 1).min(LONGEST_HABIT),
-            false => self.habit.saturating_sub(1),
+        self.busy_score = match std::mem::take(&mut self.wrote) {
+            true => (self.busy_score + 1).min(MAX_BUSY_SCORE),
+            false => self.busy_score.saturating_sub(1),
         };
-        self.habit > 0
+        self.busy_score > 0
     }
 
-    fn tell_output(&mut self, now: Instant, signals: &Sender) {
+    fn send_output_signal(&mut self, now: Instant, signals: &SignalSender) {
         self.last_wrote = Some(now);
-        signals.send_all(&self.tokens, Signal::Wrote);
+        signals.send_all(&self.tokens, PlatformSignal::Wrote);
     }
 }
 
-fn is_end(event: Event) -> bool {
-    event.what.intersects(ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT)
+fn is_end(event: InotifyEvent) -> bool {
+    event.flags.intersects(ReadFlags::DELETE_SELF | ReadFlags::UNMOUNT)
 }

@@ -9,55 +9,60 @@ use tokio::io::unix::AsyncFd;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::inotify::{Event, Inotify};
-use super::pidfd::{self, Processes};
-use super::places::{Kind, Places};
-use super::terminals::Terminals;
+use super::inotify::{Inotify, InotifyEvent};
+use super::paths::{PathKind, PathWatches};
+use super::pidfd::{self, ProcessWatches};
+use super::terminals::TerminalWatches;
 use super::{readiness, selftest};
-use crate::platform::Watcher;
-use crate::platform::signals::{Sender, Signal, Token};
+use crate::platform::PlatformWatcher;
+use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 
 pub(in crate::platform) struct LinuxWatcher {
-    shared: Arc<Shared>,
-    processes: Processes,
+    shared: Arc<WatcherState>,
+    processes: ProcessWatches,
     reports_output: bool,
     task: AbortHandle,
 }
 
-struct Shared {
+struct WatcherState {
     inotify: Inotify,
-    signals: Sender,
-    tables: Mutex<Tables>,
+    signals: SignalSender,
+    tables: Mutex<WatchTables>,
 }
 
 /// Signals are sent under this lock, so that a forgotten token stays silent.
-struct Tables {
-    terminals: Terminals,
-    places: Places,
+struct WatchTables {
+    terminals: TerminalWatches,
+    paths: PathWatches,
 }
 
-pub(in crate::platform) fn open(runtime: &Handle, signals: &Sender, pty_events: bool) -> io::Result<LinuxWatcher> {
+pub(in crate::platform) fn open(
+    runtime: &Handle,
+    signals: &SignalSender,
+    pty_events: bool,
+) -> io::Result<LinuxWatcher> {
     pidfd::works()?;
     let inotify = Inotify::new()?;
-    let reports_output = pty_events && output_is_seen();
-    let tables = Tables { terminals: Terminals::new(reports_output, Instant::now())?, places: Places::default() };
-    let shared = Arc::new(Shared { inotify, signals: signals.clone(), tables: Mutex::new(tables) });
-    let processes = Processes::new(runtime.clone(), signals.clone());
+    let reports_output = pty_events && terminal_output_is_reported();
+    let tables =
+        WatchTables { terminals: TerminalWatches::new(reports_output, Instant::now())?, paths: PathWatches::default() };
+    let shared = Arc::new(WatcherState { inotify, signals: signals.clone(), tables: Mutex::new(tables) });
+    let processes = ProcessWatches::new(runtime.clone(), signals.clone());
     let readiness = {
         let _runtime = runtime.enter();
-        readiness::of(shared.inotify.fd())?
+        readiness::readable_fd(shared.inotify.fd())?
     };
     let task = runtime.spawn(run(shared.clone(), readiness)).abort_handle();
     Ok(LinuxWatcher { shared, processes, reports_output, task })
 }
 
-fn output_is_seen() -> bool {
+fn terminal_output_is_reported() -> bool {
     selftest::terminals_report_output()
         .inspect_err(|error| tracing::warn!(%error, "terminals do not report their output here; asking tmux instead"))
         .is_ok()
 }
 
-async fn run(shared: Arc<Shared>, readiness: AsyncFd<Arc<OwnedFd>>) {
+async fn run(shared: Arc<WatcherState>, readiness: AsyncFd<Arc<OwnedFd>>) {
     loop {
         // Only events make a terminal due, and only this task reads them: nobody else can bring the time forward.
         let due = shared.tables().terminals.next_due();
@@ -83,8 +88,8 @@ async fn sleep_until(due: Option<Instant>) {
     }
 }
 
-impl Shared {
-    fn tables(&self) -> MutexGuard<'_, Tables> {
+impl WatcherState {
+    fn tables(&self) -> MutexGuard<'_, WatchTables> {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,46 +114,46 @@ impl Shared {
     }
 }
 
-impl Tables {
-    fn handle(&mut self, inotify: &Inotify, event: Event, now: Instant, signals: &Sender) {
-        if event.what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            self.places.find_all_again(inotify);
+impl WatchTables {
+    fn handle(&mut self, inotify: &Inotify, event: InotifyEvent, now: Instant, signals: &SignalSender) {
+        if event.flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+            self.paths.rewatch_all(inotify);
             self.terminals.rearm_all(inotify, now, signals);
-            signals.send(Signal::Overflow);
+            signals.send(PlatformSignal::Overflow);
         } else {
             self.terminals.on_event(inotify, event, now, signals);
-            self.places.on_event(inotify, event, signals);
+            self.paths.on_event(inotify, event, signals);
         }
     }
 }
 
-impl Watcher for LinuxWatcher {
-    fn watch_terminal(&self, token: Token, tty: &Path) -> io::Result<()> {
+impl PlatformWatcher for LinuxWatcher {
+    fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()> {
         self.shared.tables().terminals.watch(&self.shared.inotify, token, tty)
     }
 
-    fn watch_process(&self, token: Token, pid: u32, start: Option<u64>) -> io::Result<()> {
+    fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()> {
         self.processes.watch(token, pid, start)
     }
 
-    fn watch_file(&self, token: Token, path: &Path) -> io::Result<()> {
-        self.shared.tables().places.watch(&self.shared.inotify, Kind::File, token, path)
+    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.shared.tables().paths.watch(&self.shared.inotify, PathKind::File, token, path)
     }
 
-    fn watch_dir(&self, token: Token, path: &Path) -> io::Result<()> {
-        self.shared.tables().places.watch(&self.shared.inotify, Kind::Dir, token, path)
+    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.shared.tables().paths.watch(&self.shared.inotify, PathKind::Dir, token, path)
     }
 
-    fn watch_contents(&self, token: Token, path: &Path) -> io::Result<()> {
-        self.shared.tables().places.watch(&self.shared.inotify, Kind::Contents, token, path)
+    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.shared.tables().paths.watch(&self.shared.inotify, PathKind::Contents, token, path)
     }
 
-    fn forget(&self, token: Token) {
+    fn unwatch(&self, token: WatchToken) {
         let mut tables = self.shared.tables();
-        tables.terminals.forget(&self.shared.inotify, token);
-        tables.places.forget(&self.shared.inotify, token);
+        tables.terminals.unwatch(&self.shared.inotify, token);
+        tables.paths.unwatch(&self.shared.inotify, token);
         drop(tables);
-        self.processes.forget(token);
+        self.processes.unwatch(token);
         self.shared.signals.discard(token);
     }
 

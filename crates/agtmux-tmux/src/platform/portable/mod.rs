@@ -1,10 +1,10 @@
 //! What every Unix can do: `ps` for what runs, and looking again once a second for everything else.
 
-mod look;
 mod poll;
 mod ps;
+mod watched_item;
 
-use super::rows;
+use super::ps_rows;
 
 pub(super) use poll::{INTERVAL, PollingWatcher};
-pub(super) use ps::Ps;
+pub(super) use ps::PsTable;

@@ -9,11 +9,11 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::look::{Change, Kind, Watched, is_alive};
 use super::ps;
-use super::rows::Row;
-use crate::platform::Watcher;
-use crate::platform::signals::{Sender, Signal, Token};
+use super::ps_rows::PsRow;
+use super::watched_item::{WatchKind, WatchedItem, WatchedItemChange, is_alive};
+use crate::platform::PlatformWatcher;
+use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 
 pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -21,128 +21,128 @@ pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 const ROUNDS_PER_PS: u32 = 5;
 
 /// Start times are printed in seconds, and some versions of `ps` compute them from a clock that moves.
-const SLACK_SECONDS: u64 = 2;
+const START_TOLERANCE_SECONDS: u64 = 2;
 
 pub(in crate::platform) struct PollingWatcher {
-    shared: Arc<Shared>,
+    shared: Arc<PollState>,
     task: AbortHandle,
 }
 
-struct Shared {
-    signals: Sender,
-    watched: Mutex<HashMap<(Token, Kind), Watched>>,
+struct PollState {
+    signals: SignalSender,
+    watched: Mutex<HashMap<(WatchToken, WatchKind), WatchedItem>>,
     /// There is something to watch again.
-    begun: Notify,
+    watch_added: Notify,
 }
 
 impl PollingWatcher {
-    pub(in crate::platform) fn start(runtime: &Handle, signals: Sender, interval: Duration) -> Self {
-        let shared = Arc::new(Shared { signals, watched: Mutex::default(), begun: Notify::new() });
+    pub(in crate::platform) fn start(runtime: &Handle, signals: SignalSender, interval: Duration) -> Self {
+        let shared = Arc::new(PollState { signals, watched: Mutex::default(), watch_added: Notify::new() });
         let task = runtime.spawn(run(shared.clone(), interval)).abort_handle();
         Self { shared, task }
     }
 }
 
-async fn run(shared: Arc<Shared>, interval: Duration) {
+async fn run(shared: Arc<PollState>, interval: Duration) {
     for round in (1..=ROUNDS_PER_PS).cycle() {
         while shared.watched().is_empty() {
-            shared.begun.notified().await;
+            shared.watch_added.notified().await;
         }
         tokio::time::sleep(interval).await;
-        shared.look_at_all();
+        shared.poll_all();
         if round == ROUNDS_PER_PS && shared.watches_processes() {
             let rows = tokio::task::spawn_blocking(ps::rows).await;
             match rows.map_err(io::Error::other).flatten() {
-                Ok(rows) => shared.look_at_processes(&rows),
+                Ok(rows) => shared.check_processes(&rows),
                 Err(error) => tracing::warn!(%error, "ps failed; the end of a process may be noticed late"),
             }
         }
     }
 }
 
-impl Shared {
-    fn watched(&self) -> MutexGuard<'_, HashMap<(Token, Kind), Watched>> {
+impl PollState {
+    fn watched(&self) -> MutexGuard<'_, HashMap<(WatchToken, WatchKind), WatchedItem>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn watches_processes(&self) -> bool {
-        self.watched().keys().any(|&(_, kind)| kind == Kind::Process)
+        self.watched().keys().any(|&(_, kind)| kind == WatchKind::Process)
     }
 
-    fn look_at_all(&self) {
-        self.watched().retain(|&(token, kind), watched| match watched.look_again() {
-            Change::None => true,
-            Change::Changed => {
+    fn poll_all(&self) {
+        self.watched().retain(|&(token, kind), watched| match watched.poll() {
+            WatchedItemChange::None => true,
+            WatchedItemChange::Changed => {
                 self.signals.send(kind.signal()(token));
                 true
             }
-            Change::Gone => {
+            WatchedItemChange::Gone => {
                 self.signals.send(kind.signal()(token));
                 false
             }
         });
     }
 
-    fn look_at_processes(&self, rows: &HashMap<u32, Row>) {
+    fn check_processes(&self, rows: &HashMap<u32, PsRow>) {
         self.watched().retain(|&(token, _), watched| {
-            let Watched::Process { pid, start } = *watched else { return true };
+            let WatchedItem::Process { pid, start } = *watched else { return true };
             // Who is not in the list may have begun after it was made; the next round asks the kernel about that one.
             let lives = rows.get(&pid).is_none_or(|row| is_that_process(row, start));
             if !lives {
-                self.signals.send(Signal::Exited(token));
+                self.signals.send(PlatformSignal::Exited(token));
             }
             lives
         });
     }
 
-    fn insert(&self, token: Token, kind: Kind, watched: Watched) {
+    fn insert(&self, token: WatchToken, kind: WatchKind, watched: WatchedItem) {
         // One watch of the same thing stays as it is, so that no change since the last look gets lost.
         match self.watched().entry((token, kind)) {
             Entry::Occupied(entry) if entry.get().is_same_as(&watched) => {}
             Entry::Occupied(mut entry) => drop(entry.insert(watched)),
             Entry::Vacant(entry) => drop(entry.insert(watched)),
         }
-        self.begun.notify_one();
+        self.watch_added.notify_one();
     }
 }
 
-fn is_that_process(row: &Row, start: Option<u64>) -> bool {
-    !row.zombie && start.is_none_or(|start| row.start.abs_diff(start) <= SLACK_SECONDS)
+fn is_that_process(row: &PsRow, start: Option<u64>) -> bool {
+    !row.zombie && start.is_none_or(|start| row.start.abs_diff(start) <= START_TOLERANCE_SECONDS)
 }
 
-impl Watcher for PollingWatcher {
-    fn watch_terminal(&self, token: Token, tty: &Path) -> io::Result<()> {
-        self.shared.insert(token, Kind::Terminal, Watched::terminal(tty)?);
+impl PlatformWatcher for PollingWatcher {
+    fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()> {
+        self.shared.insert(token, WatchKind::Terminal, WatchedItem::terminal(tty)?);
         Ok(())
     }
 
-    fn watch_process(&self, token: Token, pid: u32, start: Option<u64>) -> io::Result<()> {
+    fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()> {
         if is_alive(pid) && ps::row(pid)?.is_some_and(|row| is_that_process(&row, start)) {
-            self.shared.insert(token, Kind::Process, Watched::Process { pid, start });
+            self.shared.insert(token, WatchKind::Process, WatchedItem::Process { pid, start });
         } else {
             let mut watched = self.shared.watched();
-            watched.remove(&(token, Kind::Process));
-            self.shared.signals.send(Signal::Exited(token));
+            watched.remove(&(token, WatchKind::Process));
+            self.shared.signals.send(PlatformSignal::Exited(token));
         }
         Ok(())
     }
 
-    fn watch_file(&self, token: Token, path: &Path) -> io::Result<()> {
-        self.shared.insert(token, Kind::File, Watched::file(path)?);
+    fn watch_file(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.shared.insert(token, WatchKind::File, WatchedItem::file(path)?);
         Ok(())
     }
 
-    fn watch_dir(&self, token: Token, path: &Path) -> io::Result<()> {
-        self.shared.insert(token, Kind::Dir, Watched::dir(path)?);
+    fn watch_dir(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.shared.insert(token, WatchKind::Dir, WatchedItem::dir(path)?);
         Ok(())
     }
 
-    fn watch_contents(&self, token: Token, path: &Path) -> io::Result<()> {
-        self.shared.insert(token, Kind::Dir, Watched::contents(path)?);
+    fn watch_dir_contents(&self, token: WatchToken, path: &Path) -> io::Result<()> {
+        self.shared.insert(token, WatchKind::Dir, WatchedItem::contents(path)?);
         Ok(())
     }
 
-    fn forget(&self, token: Token) {
+    fn unwatch(&self, token: WatchToken) {
         self.shared.watched().retain(|&(other, _), _| other != token);
         self.shared.signals.discard(token);
     }

@@ -6,37 +6,37 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::rows::{ARGS_COLUMNS, COLUMNS, Row, lines, parse_row};
-use crate::platform::process::{PaneProcesses, Process, ProcessTable};
-use crate::platform::snapshot::Snapshot;
+use super::ps_rows::{ARGS_COLUMNS, COLUMNS, PsRow, lines, parse_row};
+use crate::platform::process::{PaneProcesses, ProcessInfo, ProcessTable};
+use crate::platform::snapshot::ProcessSnapshot;
 
 /// How long one listing answers the cheap questions.
-const FRESH: Duration = Duration::from_millis(500);
+const CACHE_TTL: Duration = Duration::from_millis(500);
 
-type Rows = HashMap<u32, Row>;
+type PsRows = HashMap<u32, PsRow>;
 
 /// The process table as `ps` prints it.
 #[derive(Default)]
-pub(in crate::platform) struct Ps {
-    last: Mutex<Option<(Instant, Arc<Rows>)>>,
+pub(in crate::platform) struct PsTable {
+    last: Mutex<Option<(Instant, Arc<PsRows>)>>,
 }
 
-impl Ps {
-    fn refresh(&self) -> io::Result<Arc<Rows>> {
+impl PsTable {
+    fn refresh(&self) -> io::Result<Arc<PsRows>> {
         let begun = Instant::now();
         let rows = Arc::new(rows()?);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((begun, rows.clone()));
         Ok(rows)
     }
 
-    fn snapshot(&self) -> io::Result<Snapshot> {
+    fn snapshot(&self) -> io::Result<ProcessSnapshot> {
         let rows = self.refresh()?;
-        Ok(Snapshot::of_rows(rows.values().cloned(), &ps(&["-axww"], ARGS_COLUMNS)?))
+        Ok(ProcessSnapshot::from_rows(rows.values().cloned(), &ps(&["-axww"], ARGS_COLUMNS)?))
     }
 
-    fn row(&self, pid: u32) -> Option<Row> {
+    fn row(&self, pid: u32) -> Option<PsRow> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, rows)) = last.filter(|(begun, _)| begun.elapsed() < FRESH)
+        if let Some((_, rows)) = last.filter(|(begun, _)| begun.elapsed() < CACHE_TTL)
             && let Some(row) = rows.get(&pid)
         {
             return Some(row.clone());
@@ -45,7 +45,7 @@ impl Ps {
     }
 }
 
-impl ProcessTable for Ps {
+impl ProcessTable for PsTable {
     fn foreground_pgrp(&self, pid: u32) -> Option<u32> {
         self.row(pid)?.tpgid
     }
@@ -59,7 +59,7 @@ impl ProcessTable for Ps {
         roots.iter().map(|&root| snapshot.tree(root)).collect()
     }
 
-    fn living(&self, pids: &[u32]) -> Vec<Process> {
+    fn living(&self, pids: &[u32]) -> Vec<ProcessInfo> {
         let Ok(snapshot) = self.snapshot().inspect_err(warn) else { return Vec::new() };
         pids.iter().filter_map(|&pid| snapshot.process(pid)).collect()
     }
@@ -68,7 +68,7 @@ impl ProcessTable for Ps {
         None
     }
 
-    fn variable(&self, _pid: u32, _name: &str) -> Option<OsString> {
+    fn environment_variable(&self, _pid: u32, _name: &str) -> Option<OsString> {
         None
     }
 
@@ -82,13 +82,13 @@ impl ProcessTable for Ps {
 }
 
 /// All processes.
-pub(super) fn rows() -> io::Result<Rows> {
+pub(super) fn rows() -> io::Result<PsRows> {
     let printed = ps(&["-ax"], COLUMNS)?;
     Ok(lines(&printed).filter_map(parse_row).map(|row| (row.pid, row)).collect())
 }
 
 /// One process; `None` when it is gone.
-pub(super) fn row(pid: u32) -> io::Result<Option<Row>> {
+pub(super) fn row(pid: u32) -> io::Result<Option<PsRow>> {
     let printed = ps(&["-p", &pid.to_string()], COLUMNS)?;
     Ok(lines(&printed).filter_map(parse_row).find(|row| row.pid == pid))
 }

@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::Bench;
 use super::pty::Pty;
-use crate::platform::Token;
+use crate::platform::WatchToken;
 
 const WATCHED: usize = 1000;
 const BUSY: usize = 20;
@@ -62,7 +62,7 @@ async fn cost_of_watching() {
     let mut ptys: Vec<_> = (0..WATCHED).map(|_| Pty::open()).collect();
     let begun = Instant::now();
     for (number, pty) in ptys.iter().enumerate() {
-        bench.watcher.watch_terminal(Token(number as u64), &pty.path).expect("a pty can be watched");
+        bench.watcher.watch_terminal(WatchToken(number as u64), &pty.path).expect("a pty can be watched");
     }
     println!("watching {WATCHED} terminals took {:?}", begun.elapsed());
     measure("1000 idle terminals", &mut bench).await;
@@ -79,7 +79,7 @@ async fn latency_of_a_write() {
     let (mut bench, sent) = (Bench::native(), Arc::new(Mutex::new(Instant::now())));
     let ptys: Vec<_> = (0..200).map(|_| Pty::open()).collect();
     for (number, pty) in ptys.iter().enumerate() {
-        bench.watcher.watch_terminal(Token(number as u64), &pty.path).expect("a pty can be watched");
+        bench.watcher.watch_terminal(WatchToken(number as u64), &pty.path).expect("a pty can be watched");
     }
     let writer = std::thread::spawn({
         let sent = sent.clone();
@@ -94,9 +94,9 @@ async fn latency_of_a_write() {
     });
     let mut took = Vec::new();
     for number in 0..200 {
-        bench.until(crate::platform::Signal::Wrote(Token(number))).await;
+        bench.until(crate::platform::PlatformSignal::Wrote(WatchToken(number))).await;
         took.push(sent.lock().expect("no panic elsewhere").elapsed());
-        bench.until(crate::platform::Signal::Wrote(Token(number))).await;
+        bench.until(crate::platform::PlatformSignal::Wrote(WatchToken(number))).await;
     }
     took.sort_unstable();
     println!("write to signal: p50 {:?}, p99 {:?}", took[100], took[198]);

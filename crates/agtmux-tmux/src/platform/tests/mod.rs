@@ -2,7 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod cost;
-mod places;
+mod paths;
 mod processes;
 #[cfg(target_os = "linux")]
 pub(super) mod pty;
@@ -13,24 +13,24 @@ mod trees;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::portable::{PollingWatcher, Ps};
-use super::{Options, Platform, ProcessTable, Signal, Signals, Watcher, open, signals};
+use super::portable::{PollingWatcher, PsTable};
+use super::{Platform, PlatformOptions, PlatformSignal, PlatformSignals, PlatformWatcher, ProcessTable, open, signals};
 
 /// Long enough for a machine that is busy with something else. A test that works does not wait for it.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 struct Bench {
-    watcher: Arc<dyn Watcher>,
-    signals: Signals,
+    watcher: Arc<dyn PlatformWatcher>,
+    signals: PlatformSignals,
     processes: Arc<dyn ProcessTable>,
 }
 
 impl Bench {
     fn native() -> Self {
-        Self::open(Options::default())
+        Self::open(PlatformOptions::default())
     }
 
-    fn open(options: Options) -> Self {
+    fn open(options: PlatformOptions) -> Self {
         let Platform { watcher, signals, processes } = open(options).expect("the platform opens");
         Self { watcher, signals, processes }
     }
@@ -39,16 +39,16 @@ impl Bench {
         let (sender, signals) = signals::channel();
         let runtime = tokio::runtime::Handle::current();
         let watcher = Arc::new(PollingWatcher::start(&runtime, sender, Duration::from_millis(20)));
-        Self { watcher, signals, processes: Arc::new(Ps::default()) }
+        Self { watcher, signals, processes: Arc::new(PsTable::default()) }
     }
 
-    async fn next(&mut self) -> Signal {
+    async fn next(&mut self) -> PlatformSignal {
         let next = tokio::time::timeout(DEADLINE, self.signals.recv()).await;
         next.expect("a signal before the deadline").expect("the watcher is open")
     }
 
     /// All signals up to and with this one.
-    async fn until(&mut self, wanted: Signal) -> Vec<Signal> {
+    async fn until(&mut self, wanted: PlatformSignal) -> Vec<PlatformSignal> {
         let mut seen = Vec::new();
         while seen.last() != Some(&wanted) {
             seen.push(self.next().await);

@@ -1,11 +1,11 @@
 use std::process::{Child, Command};
 
 use super::{Bench, on_each_platform};
-use crate::platform::Signal::Exited;
-use crate::platform::Token;
+use crate::platform::PlatformSignal::Exited;
+use crate::platform::WatchToken;
 
-const A: Token = Token(1);
-const B: Token = Token(2);
+const A: WatchToken = WatchToken(1);
+const B: WatchToken = WatchToken(2);
 
 on_each_platform![
     the_end_is_reported,
@@ -29,7 +29,7 @@ fn end(child: &mut Child) {
 }
 
 impl Bench {
-    fn watch_child(&self, token: Token, child: &Child) {
+    fn watch_child(&self, token: WatchToken, child: &Child) {
         let start = self.processes.start_time(child.id());
         assert!(start.is_some(), "a child that was not waited for has a start time");
         self.watcher.watch_process(token, child.id(), start).expect("a child can be watched");
@@ -75,7 +75,7 @@ async fn a_forgotten_process_may_end_in_silence(mut bench: Bench) {
     bench.watch_child(A, &first);
     bench.watch_child(B, &second);
     end(&mut first);
-    bench.watcher.forget(A);
+    bench.watcher.unwatch(A);
     end(&mut second);
     assert_eq!(bench.next().await, Exited(B));
 }
@@ -115,7 +115,7 @@ async fn those_that_live_are_told_in_their_order(bench: Bench) {
     let living: Vec<u32> = bench.processes.living(&asked).iter().map(|process| process.pid).collect();
     assert_eq!(living, [second.id(), first.id()]);
     // Where the system tells: a child reads from where its parent does.
-    assert_eq!(bench.processes.input(first.id()), bench.processes.input(std::process::id()));
+    assert_eq!(bench.processes.stdin_path(first.id()), bench.processes.stdin_path(std::process::id()));
     end(&mut first);
     end(&mut second);
 }

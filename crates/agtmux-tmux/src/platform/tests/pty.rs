@@ -11,7 +11,7 @@ use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 
 use super::DEADLINE;
-use crate::platform::tty::Terminal;
+use crate::platform::tty::TerminalIdentity;
 
 /// A terminal with nobody at it.
 pub(in crate::platform) struct Pty {
@@ -35,14 +35,14 @@ impl Pty {
     /// every few milliseconds; two terminals made within one tick cannot be told apart, so that is not tried.
     pub(in crate::platform) fn replace(self) -> Self {
         let deadline = Instant::now() + DEADLINE;
-        let (path, old) = (self.path.clone(), Terminal::at(&self.path).expect("our own pty"));
+        let (path, old) = (self.path.clone(), TerminalIdentity::at(&self.path).expect("our own pty"));
         drop(self);
         let mut others = Vec::new();
         loop {
             let pty = Self::open();
             if pty.path != path {
                 others.push(pty);
-            } else if !Terminal::at(&path).expect("our own pty").is(&old) {
+            } else if !TerminalIdentity::at(&path).expect("our own pty").is_same(&old) {
                 return pty;
             }
             others.truncate(others.len() % 64);

@@ -4,27 +4,27 @@ use std::time::{Duration, Instant};
 
 use super::Bench;
 use super::pty::Pty;
-use crate::platform::Options;
-use crate::platform::Signal::{TerminalGone, Wrote};
-use crate::platform::Token;
+use crate::platform::PlatformOptions;
+use crate::platform::PlatformSignal::{TerminalGone, Wrote};
+use crate::platform::WatchToken;
 
-const A: Token = Token(1);
-const B: Token = Token(2);
+const A: WatchToken = WatchToken(1);
+const B: WatchToken = WatchToken(2);
 const GAP: Duration = Duration::from_millis(100);
 
 impl Bench {
-    fn watch(&self, token: Token, pty: &Pty) {
+    fn watch(&self, token: WatchToken, pty: &Pty) {
         self.watcher.watch_terminal(token, &pty.path).expect("a pty can be watched");
     }
 
     /// Lets a burst on this terminal pass, with all that others say meanwhile. It must have been quiet before.
     /// What is heard until a further write is reported, which may have to wait for the gap to pass.
-    async fn written(&mut self, token: Token, pty: &Pty) -> Vec<crate::platform::Signal> {
+    async fn written(&mut self, token: WatchToken, pty: &Pty) -> Vec<crate::platform::PlatformSignal> {
         pty.write();
         self.until(Wrote(token)).await
     }
 
-    async fn burst(&mut self, token: Token, pty: &Pty) -> Vec<crate::platform::Signal> {
+    async fn burst(&mut self, token: WatchToken, pty: &Pty) -> Vec<crate::platform::PlatformSignal> {
         pty.write();
         let mut seen = self.until(Wrote(token)).await;
         seen.extend(self.until(Wrote(token)).await);
@@ -74,7 +74,7 @@ async fn a_forgotten_token_stays_silent() {
     first.write();
     assert_eq!(bench.next().await, Wrote(A));
     first.write();
-    bench.watcher.forget(A);
+    bench.watcher.unwatch(A);
     first.write();
     assert_eq!(bench.burst(B, &second).await, [Wrote(B), Wrote(B)]);
     drop(first);
@@ -88,7 +88,7 @@ async fn two_tokens_may_watch_one_terminal() {
     bench.watch(B, &pty);
     bench.watch(B, &pty);
     assert_eq!(bench.burst(B, &pty).await, [Wrote(A), Wrote(B), Wrote(A), Wrote(B)]);
-    bench.watcher.forget(A);
+    bench.watcher.unwatch(A);
     assert_eq!(bench.written(B, &pty).await, [Wrote(B)]);
 }
 
@@ -114,8 +114,8 @@ async fn a_number_may_pass_to_another_terminal() {
     bench.until(TerminalGone(A)).await;
     bench.watch(B, &new);
     let mut seen = bench.burst(B, &new).await;
-    bench.watch(Token(3), &other);
-    seen.extend(bench.burst(Token(3), &other).await);
+    bench.watch(WatchToken(3), &other);
+    seen.extend(bench.burst(WatchToken(3), &other).await);
     assert!(!seen.contains(&Wrote(A)), "{seen:?}");
 }
 
@@ -131,7 +131,7 @@ async fn a_terminal_watched_again_after_it_came_back_is_the_new_one() {
 
 #[tokio::test]
 async fn without_output_only_the_end_is_reported() {
-    let mut bench = Bench::open(Options { pty_events: false, ..Options::default() });
+    let mut bench = Bench::open(PlatformOptions { pty_events: false, ..PlatformOptions::default() });
     assert!(!bench.watcher.reports_output());
     let pty = Pty::open();
     bench.watch(A, &pty);

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::{Bench, eventually, on_each_platform};
-use crate::platform::{PaneProcesses, Process, ProcessTable};
+use crate::platform::{PaneProcesses, ProcessInfo, ProcessTable};
 
 on_each_platform![
     parents_come_before_children,
@@ -45,7 +45,7 @@ fn tree(table: &dyn ProcessTable, root: u32) -> Option<PaneProcesses> {
 }
 
 impl PaneProcesses {
-    fn running(&self, argv: &str) -> Option<&Process> {
+    fn running(&self, argv: &str) -> Option<&ProcessInfo> {
         let words: Vec<_> = argv.split(' ').map(|word| word.as_bytes().to_vec()).collect();
         self.processes.iter().find(|process| process.argv == words)
     }

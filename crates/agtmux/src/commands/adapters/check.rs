@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use agtmux_agents::{Checked, LARGEST_MANIFEST, ManifestError, Origin, check};
+use agtmux_agents::{MAX_MANIFEST_BYTES, ManifestError, ManifestOrigin, ManifestSummary, check_manifest};
 use agtmux_api::paths::Paths;
 use agtmux_api::{SCHEMA_VERSION, files};
 use agtmux_core::sanitize;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::{known, output};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::{agent_registry, output};
 
 #[derive(Debug, Args)]
-pub(crate) struct CheckArgs {
+pub(crate) struct AdapterCheckArgs {
     /// The manifest
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -23,41 +23,46 @@ pub(crate) struct CheckArgs {
     json: bool,
 }
 
-pub(super) fn run(args: &CheckArgs) -> Result<Exit, CliError> {
-    let checked = read(&args.file).and_then(|text| check(&known::shown(&args.file), &text));
+pub(super) fn run(args: &AdapterCheckArgs) -> Result<CliExit, CliError> {
+    let checked = read(&args.file).and_then(|text| check_manifest(&agent_registry::display_path(&args.file), &text));
     if args.json {
         let json = serde_json::to_vec(&document(&args.file, &checked));
         output::line(&json.map_err(|error| CliError::io("write JSON", error))?)?;
-        return Ok(if checked.is_ok() { Exit::Ok } else { Exit::Usage });
+        return Ok(if checked.is_ok() { CliExit::Ok } else { CliExit::Usage });
     }
-    output::lines(&told(&args.file, &checked.map_err(|error| refusal(&error))?))?;
-    Ok(Exit::Ok)
+    output::lines(&check_lines(&args.file, &checked.map_err(|error| manifest_error(&error))?))?;
+    Ok(CliExit::Ok)
 }
 
 pub(crate) fn read(file: &Path) -> Result<String, ManifestError> {
     let unreadable = |error: std::io::Error| ManifestError {
-        file: known::shown(file),
+        file: agent_registry::display_path(file),
         line: None,
         problem: match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file".into(),
             _ => error.to_string(),
         },
     };
-    files::plain(file, LARGEST_MANIFEST).map_err(unreadable)
+    files::read_plain(file, MAX_MANIFEST_BYTES).map_err(unreadable)
 }
 
 /// A manifest is part of the configuration, and so is its exit code.
-pub(crate) fn refusal(error: &ManifestError) -> CliError {
+pub(crate) fn manifest_error(error: &ManifestError) -> CliError {
     let hint = "agtmux adapters new NAME --stdout   (a start with every key, explained)";
-    CliError::new(Exit::Usage, Message::new(error.to_string()).hint(hint))
+    CliError::new(CliExit::Usage, CliMessage::new(error.to_string()).hint(hint))
 }
 
-fn told(file: &Path, checked: &Checked) -> Vec<String> {
+fn check_lines(file: &Path, checked: &ManifestSummary) -> Vec<String> {
     let adapter = &checked.adapter;
     let list = |words: Vec<&str>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
     let rules: Vec<String> = checked.rules.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     let mut lines = vec![
-        format!("{} is fine: the agent '{}', version {}", known::shown(file), adapter.name, adapter.version),
+        format!(
+            "{} is fine: the agent '{}', version {}",
+            agent_registry::display_path(file),
+            adapter.name,
+            adapter.version
+        ),
         format!("  recognised by  {}", checked.programs.join(", ")),
         format!("  rules          {}", rules.join(", ")),
         format!("  evidence       {}", list(adapter.sources.iter().map(|source| source.as_str()).collect())),
@@ -70,17 +75,17 @@ fn told(file: &Path, checked: &Checked) -> Vec<String> {
     let dir = Paths::from_env().map(|paths| paths.agents_dir()).ok();
     let here = |dir: &PathBuf| std::path::absolute(file).is_ok_and(|file| file.parent() == Some(dir));
     if let Some(dir) = dir.filter(|dir| !here(dir)) {
-        lines.push(format!("to use it, put it into {}", known::shown(&dir)));
+        lines.push(format!("to use it, put it into {}", agent_registry::display_path(&dir)));
     }
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn replaces(checked: &Checked) -> bool {
-    matches!(checked.adapter.origin, Origin::File { replaces: true, .. })
+fn replaces(checked: &ManifestSummary) -> bool {
+    matches!(checked.adapter.origin, ManifestOrigin::File { replaces: true, .. })
 }
 
-fn document(file: &Path, checked: &Result<Checked, ManifestError>) -> Value {
-    let file = known::shown(file);
+fn document(file: &Path, checked: &Result<ManifestSummary, ManifestError>) -> Value {
+    let file = agent_registry::display_path(file);
     match checked {
         Ok(checked) => json!({
             "schema_version": SCHEMA_VERSION,

@@ -4,14 +4,14 @@ pub(crate) mod check;
 mod new;
 mod record;
 
-use agtmux_api::wire::{AdapterSwitch, Adapters};
+use agtmux_api::wire::{AdapterList, AdapterSwitch};
 use clap::{Args, Subcommand};
 
 use crate::commands::block_on;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::terminal::Terminal;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
 #[derive(Debug, Args)]
@@ -27,19 +27,19 @@ pub(crate) struct AdaptersArgs {
 #[derive(Debug, Subcommand)]
 enum AdaptersCommand {
     /// Read again what agents of this kind say and show
-    Enable(Named),
+    Enable(AdapterNameArgs),
     /// Read nothing that agents of this kind say or show; they are still listed, as unknown
-    Disable(Named),
+    Disable(AdapterNameArgs),
     /// Check a manifest of your own: exit 0 with what it amounts to, 2 with the line and the reason when it is faulty
-    Check(check::CheckArgs),
+    Check(check::AdapterCheckArgs),
     /// Write a commented start for an agent of your own beside your settings
-    New(new::NewArgs),
+    New(new::AdapterNewArgs),
     /// Save what an agent shows and says, without secrets, for a bug report or to try rules on
-    Record(record::RecordArgs),
+    Record(record::AdapterRecordArgs),
 }
 
 #[derive(Debug, Args)]
-struct Named {
+struct AdapterNameArgs {
     /// The kind of agent, as `agtmux adapters` lists it
     name: String,
     /// Print JSON
@@ -47,7 +47,7 @@ struct Named {
     json: bool,
 }
 
-pub(crate) fn run(args: AdaptersArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(args: AdaptersArgs) -> Result<CliExit, CliError> {
     match args.command {
         None => block_on(list(args.json)),
         Some(AdaptersCommand::Enable(named)) => block_on(switch(named, true)),
@@ -58,27 +58,27 @@ pub(crate) fn run(args: AdaptersArgs) -> Result<Exit, CliError> {
     }
 }
 
-async fn list(json: bool) -> Result<Exit, CliError> {
-    let answer = Daemon::from_env()?.bytes("/v1/adapters", &()).await?;
+async fn list(json: bool) -> Result<CliExit, CliError> {
+    let answer = DaemonClient::from_env()?.get_bytes("/v1/adapters", &()).await?;
     if json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let adapters: Adapters = parse(&answer)?;
-    output::lines(&render::adapters(&adapters).lines(&Terminal::of_stdout()))?;
-    render::faults(&adapters).iter().for_each(Message::tell);
-    Ok(Exit::Ok)
+    let adapters: AdapterList = parse(&answer)?;
+    output::lines(&render::adapters(&adapters).lines(&StdoutTerminal::detect()))?;
+    render::adapter_faults(&adapters).iter().for_each(CliMessage::print_stderr);
+    Ok(CliExit::Ok)
 }
 
-async fn switch(Named { name, json }: Named, enabled: bool) -> Result<Exit, CliError> {
+async fn switch(AdapterNameArgs { name, json }: AdapterNameArgs, enabled: bool) -> Result<CliExit, CliError> {
     let body = serde_json::to_vec(&AdapterSwitch { name: name.clone(), enabled });
     let body = body.map_err(|error| CliError::io("write JSON", error))?;
-    let answer = Daemon::from_env()?.post("/v1/adapters", body.into()).await?;
+    let answer = DaemonClient::from_env()?.post("/v1/adapters", body.into()).await?;
     if json {
         output::line(&answer)?;
     } else {
         let done = format!("the adapter '{name}' is switched {}", if enabled { "on" } else { "off" });
-        Message::new(done).hint("agtmux adapters").tell();
+        CliMessage::new(done).hint("agtmux adapters").print_stderr();
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

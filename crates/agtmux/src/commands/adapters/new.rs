@@ -5,18 +5,18 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use agtmux_agents::{Origin, Registry, check};
+use agtmux_agents::{AgentRegistry, ManifestOrigin, check_manifest};
 use agtmux_api::paths::Paths;
 use clap::Args;
 
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::{known, output};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::{agent_registry, output};
 
-const START: &str = include_str!("start.toml");
+const TEMPLATE: &str = include_str!("start.toml");
 
 #[derive(Debug, Args)]
-pub(crate) struct NewArgs {
+pub(crate) struct AdapterNewArgs {
     /// How the agent is called: lower case letters, digits and '-'
     name: String,
     /// Print it instead; for a built-in agent its own manifest
@@ -24,54 +24,57 @@ pub(crate) struct NewArgs {
     stdout: bool,
 }
 
-pub(super) fn run(args: &NewArgs) -> Result<Exit, CliError> {
+pub(super) fn run(args: &AdapterNewArgs) -> Result<CliExit, CliError> {
     let name = args.name.as_str();
-    let text = START.replace("NAME", name);
-    if let Err(error) = check(name, &text) {
-        let message = Message::new(format!("'{name}' cannot be an agent's name: {}", error.problem));
-        return Err(CliError::new(Exit::Usage, message.hint("agtmux adapters new my-agent")));
+    let text = TEMPLATE.replace("NAME", name);
+    if let Err(error) = check_manifest(name, &text) {
+        let message = CliMessage::new(format!("'{name}' cannot be an agent's name: {}", error.problem));
+        return Err(CliError::new(CliExit::Usage, message.hint("agtmux adapters new my-agent")));
     }
     if args.stdout {
-        output::print(Registry::source(name).unwrap_or(&text))?;
-        return Ok(Exit::Ok);
+        output::print(AgentRegistry::builtin_manifest_text(name).unwrap_or(&text))?;
+        return Ok(CliExit::Ok);
     }
-    if let Some(taken) = taken(name, &known::agents()?) {
+    if let Some(taken) = name_taken(name, &agent_registry::load()?) {
         return Err(CliError::failed(taken));
     }
     let path = Paths::from_env()?.agents_dir().join(format!("{name}.toml"));
     write(&path, &text)?;
-    output::line(known::shown(&path).as_bytes())?;
-    Message::new(format!("wrote a start for '{name}'"))
+    output::line(agent_registry::display_path(&path).as_bytes())?;
+    CliMessage::new(format!("wrote a start for '{name}'"))
         .because("the daemon reads it at once; until it has rules, such an agent is listed as unknown")
-        .hint(format!("agtmux adapters check {}", known::shown(&path)))
-        .tell();
-    Ok(Exit::Ok)
+        .hint(format!("agtmux adapters check {}", agent_registry::display_path(&path)))
+        .print_stderr();
+    Ok(CliExit::Ok)
 }
 
-fn taken(name: &str, known: &Registry) -> Option<Message> {
+fn name_taken(name: &str, known: &AgentRegistry) -> Option<CliMessage> {
     let origin = known.adapters().find(|adapter| adapter.name == name)?.origin;
     Some(match origin {
-        Origin::BuiltIn => Message::new(format!("there is a built-in agent '{name}'"))
+        ManifestOrigin::BuiltIn => CliMessage::new(format!("there is a built-in agent '{name}'"))
             .because("a file of that name takes its place, and an empty start would know less than it does")
             .hint(format!("agtmux adapters new {name} --stdout   (its own manifest, to change and put in its place)"))
             .hint(format!("agtmux adapters new my-{name}")),
-        Origin::File { path, .. } => Message::new(format!("there is an agent '{name}' already, in '{path}'"))
-            .hint(format!("agtmux adapters check {path}")),
+        ManifestOrigin::File { path, .. } => {
+            CliMessage::new(format!("there is an agent '{name}' already, in '{path}'"))
+                .hint(format!("agtmux adapters check {path}"))
+        }
     })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    let doing = format!("write '{}'", known::shown(path));
+    let doing = format!("write '{}'", agent_registry::display_path(path));
     if let Some(dir) = path.parent() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        made.map_err(|error| CliError::io(&format!("make '{}'", known::shown(dir)), error))?;
+        made.map_err(|error| CliError::io(&format!("make '{}'", agent_registry::display_path(dir)), error))?;
     }
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match file.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let message = Message::new(format!("'{}' is there already and is left alone", known::shown(path)));
-            Err(CliError::failed(message.hint(format!("agtmux adapters check {}", known::shown(path)))))
+            let message =
+                CliMessage::new(format!("'{}' is there already and is left alone", agent_registry::display_path(path)));
+            Err(CliError::failed(message.hint(format!("agtmux adapters check {}", agent_registry::display_path(path)))))
         }
         Err(error) => Err(CliError::io(&doing, error)),
     }
@@ -83,14 +86,14 @@ mod tests {
 
     #[test]
     fn the_start_is_good_as_it_is_and_with_every_example_in_force() {
-        let text = START.replace("NAME", "otto");
-        let checked = check("otto.toml", &text).expect("good");
+        let text = TEMPLATE.replace("NAME", "otto");
+        let checked = check_manifest("otto.toml", &text).expect("good");
         assert_eq!((checked.adapter.name.as_str(), checked.programs.as_slice()), ("otto", &["otto".to_owned()][..]));
         // Words begin behind a blank, examples do not.
         let example =
             |line: &str| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line).to_owned();
         let all = text.lines().map(example).collect::<Vec<_>>().join("\n");
-        let checked = check("otto.toml", &all).unwrap_or_else(|error| panic!("{error}\n{all}"));
+        let checked = check_manifest("otto.toml", &all).unwrap_or_else(|error| panic!("{error}\n{all}"));
         assert_eq!(checked.adapter.warnings, Vec::<String>::new());
         assert!(checked.rules.iter().all(|(_, count)| *count > 0), "{:?}", checked.rules);
     }

@@ -1,6 +1,6 @@
 //! `agtmux attach`: to an agent's pane, and to no other.
 
-mod far;
+mod remote;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -12,13 +12,13 @@ use std::process::Command;
 use agtmux_api::config::Config;
 use agtmux_api::wire::{ActionOutcome, AttachAction, AttachPlan};
 use agtmux_core::{sanitize, text};
-use agtmux_tmux::{PaneGuard, TmuxServer, TypeError, Way, is_listening, socket_of_tmux_variable};
+use agtmux_tmux::{AttachMethod, PaneGuard, TmuxServer, TypeError, is_listening, socket_of_tmux_variable};
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -38,34 +38,34 @@ pub(crate) struct AttachArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<AttachArgs>) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
+pub(crate) async fn run(args: Box<AttachArgs>) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
     let asked = guards.r#ref.clone();
     let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let done: ActionOutcome<AttachPlan> = parse(&answer)?;
     if let Some(ssh) = &done.report.ssh {
-        return far::go(&done, ssh, (guard(&done)?, &asked), args.print);
+        return remote::attach(&done, ssh, (guard(&done)?, &asked), args.print);
     }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
-    let trip = Trip::new(tmux.program, tmux.command_timeout.0, &done, &asked)?;
+    let trip = LocalAttach::new(tmux.program, tmux.command_timeout.0, &done, &asked)?;
     if args.print {
-        output::line(trip.shown(Way::Attach).as_bytes())?;
-        return Ok(Exit::Ok);
+        output::line(trip.command_line(AttachMethod::Attach).as_bytes())?;
+        return Ok(CliExit::Ok);
     }
-    match here(&trip) {
-        Here::Inside => trip.switch().await,
-        Here::Elsewhere(socket) => Err(trip.elsewhere(&socket)),
-        Here::Outside if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) => {
-            output::line(trip.shown(Way::Attach).as_bytes())?;
-            let message = Message::new("there is no terminal to attach").because("the command above does it on one");
+    match tmux_context(&trip) {
+        TmuxContext::SameServer => trip.switch().await,
+        TmuxContext::OtherServer(socket) => Err(trip.other_server_error(&socket)),
+        TmuxContext::Outside if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) => {
+            output::line(trip.command_line(AttachMethod::Attach).as_bytes())?;
+            let message = CliMessage::new("there is no terminal to attach").because("the command above does it on one");
             Err(CliError::failed(message.hint(format!("agtmux attach {}", trip.reference))))
         }
-        Here::Outside => trip.attach().await,
+        TmuxContext::Outside => trip.attach().await,
     }
 }
 
@@ -77,21 +77,21 @@ fn guard(done: &ActionOutcome<AttachPlan>) -> Result<PaneGuard, CliError> {
 }
 
 /// Where we are, seen from where we want to be.
-enum Here {
+enum TmuxContext {
     Outside,
     /// In a pane of the same server.
-    Inside,
+    SameServer,
     /// In a pane of another server.
-    Elsewhere(PathBuf),
+    OtherServer(PathBuf),
 }
 
-fn here(trip: &Trip) -> Here {
+fn tmux_context(trip: &LocalAttach) -> TmuxContext {
     let variable = std::env::var("TMUX").unwrap_or_default();
     match socket_of_tmux_variable(&variable) {
-        Some(socket) if same_file(&socket, &trip.socket) => Here::Inside,
+        Some(socket) if same_file(&socket, &trip.socket) => TmuxContext::SameServer,
         // One that has ended is no server to be in.
-        Some(socket) if is_listening(&socket) => Here::Elsewhere(socket),
-        _ => Here::Outside,
+        Some(socket) if is_listening(&socket) => TmuxContext::OtherServer(socket),
+        _ => TmuxContext::Outside,
     }
 }
 
@@ -100,7 +100,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-struct Trip<'a> {
+struct LocalAttach<'a> {
     program: PathBuf,
     socket: PathBuf,
     server: TmuxServer,
@@ -110,7 +110,7 @@ struct Trip<'a> {
     reference: String,
 }
 
-impl<'a> Trip<'a> {
+impl<'a> LocalAttach<'a> {
     fn new(
         program: PathBuf,
         timeout: std::time::Duration,
@@ -125,14 +125,14 @@ impl<'a> Trip<'a> {
         Ok(Self { program, socket, server, guard, plan, reference })
     }
 
-    fn command(&self, way: Way, session_id: &str) -> Command {
+    fn command(&self, way: AttachMethod, session_id: &str) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg("-S").arg(&self.socket).args(way.words(self.guard, session_id, &self.plan.window_id));
+        command.arg("-S").arg(&self.socket).args(way.tmux_arguments(self.guard, session_id, &self.plan.window_id));
         command
     }
 
     /// As it could be pasted into a shell.
-    fn shown(&self, way: Way) -> String {
+    fn command_line(&self, way: AttachMethod) -> String {
         let command = self.command(way, &self.plan.session_id);
         let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
         let words: Vec<String> = [command.get_program()].into_iter().chain(command.get_args()).map(quoted).collect();
@@ -140,36 +140,36 @@ impl<'a> Trip<'a> {
     }
 
     /// Becomes tmux. What is different by now is told in our words, if there is time for it.
-    async fn attach(&self) -> Result<Exit, CliError> {
-        self.server.confirm(self.guard).await.map_err(refused)?;
-        let error = self.command(Way::Attach, &self.plan.session_id).env_remove("TMUX").exec();
+    async fn attach(&self) -> Result<CliExit, CliError> {
+        self.server.check_pane(self.guard).await.map_err(attach_error)?;
+        let error = self.command(AttachMethod::Attach, &self.plan.session_id).env_remove("TMUX").exec();
         Err(CliError::io(&format!("start '{}'", self.program.display()), error))
     }
 
-    async fn switch(&self) -> Result<Exit, CliError> {
-        self.server.confirm(self.guard).await.map_err(refused)?;
-        let session = self.session_here().unwrap_or_else(|| self.plan.session_id.clone());
-        let done = self.command(Way::Switch, &session).output();
+    async fn switch(&self) -> Result<CliExit, CliError> {
+        self.server.check_pane(self.guard).await.map_err(attach_error)?;
+        let session = self.current_session().unwrap_or_else(|| self.plan.session_id.clone());
+        let done = self.command(AttachMethod::Switch, &session).output();
         let done = done.map_err(|error| CliError::io(&format!("start '{}'", self.program.display()), error))?;
         if done.status.success() {
-            return Ok(Exit::Ok);
+            return Ok(CliExit::Ok);
         }
         let said = [done.stdout, done.stderr].concat();
-        let message = Message::new("tmux did not go there").because(String::from_utf8_lossy(&said).trim());
+        let message = CliMessage::new("tmux did not go there").because(String::from_utf8_lossy(&said).trim());
         Err(CliError::failed(message.hint(format!("agtmux attach {}   (on a terminal of its own)", self.reference))))
     }
 
     /// The session that our client shows, if the pane is in it: nobody wants to leave it for its twin.
-    fn session_here(&self) -> Option<String> {
+    fn current_session(&self) -> Option<String> {
         let mut ask = Command::new(&self.program);
         ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);
         let name = text::from_bytes(ask.output().ok()?.stdout.trim_ascii_end());
         self.plan.sessions.iter().find(|session| session.session_name == name).map(|session| session.session_id.clone())
     }
 
-    fn elsewhere(&self, socket: &Path) -> CliError {
+    fn other_server_error(&self, socket: &Path) -> CliError {
         let message =
-            Message::new("this is a pane of another tmux server, and one in the other would be hard to leave")
+            CliMessage::new("this is a pane of another tmux server, and one in the other would be hard to leave")
                 .because(format!("you are on '{}', the agent is on '{}'", socket.display(), self.socket.display()))
                 .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
                 .hint(format!("TMUX= agtmux attach {}   (here, all the same)", self.reference));
@@ -177,6 +177,6 @@ impl<'a> Trip<'a> {
     }
 }
 
-fn refused(error: TypeError) -> CliError {
-    CliError::failed(Message::new(format!("nobody was brought there: {error}")).hint("agtmux list panes"))
+fn attach_error(error: TypeError) -> CliError {
+    CliError::failed(CliMessage::new(format!("nobody was brought there: {error}")).hint("agtmux list panes"))
 }

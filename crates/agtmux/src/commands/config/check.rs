@@ -4,32 +4,32 @@ use agtmux_api::config::Config;
 use agtmux_api::paths::Paths;
 use agtmux_core::sanitize;
 
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
-pub(super) fn run(file: Option<PathBuf>) -> Result<Exit, CliError> {
-    let Some(file) = file else { return check_own(&Config::file(&Paths::from_env()?.config)?) };
+pub(super) fn run(file: Option<PathBuf>) -> Result<CliExit, CliError> {
+    let Some(file) = file else { return check_own(&Config::resolve_file(&Paths::from_env()?.config)?) };
     // A file that was named and is not there is a mistake; one's own may be missing.
     if !file.exists() {
-        let message = Message::new(format!("there is no file '{}'", file.display())).hint("agtmux config path");
-        return Err(CliError::new(Exit::Usage, message));
+        let message = CliMessage::new(format!("there is no file '{}'", file.display())).hint("agtmux config path");
+        return Err(CliError::new(CliExit::Usage, message));
     }
     check(&file)
 }
 
-fn check_own(file: &Path) -> Result<Exit, CliError> {
+fn check_own(file: &Path) -> Result<CliExit, CliError> {
     if file.exists() {
         return check(file);
     }
     output::print(&format!("{} does not exist: the defaults are in force\n", shown(file)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-fn check(file: &Path) -> Result<Exit, CliError> {
+fn check(file: &Path) -> Result<CliExit, CliError> {
     Config::load(file)?;
     output::print(&format!("{} is fine\n", shown(file)))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn shown(file: &Path) -> String {

@@ -9,7 +9,7 @@ use agtmux_api::config::{Config, DEFAULTS};
 use agtmux_api::paths::Paths;
 use clap::Subcommand;
 
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -29,16 +29,16 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-pub(crate) fn run(command: ConfigCommand) -> Result<Exit, CliError> {
+pub(crate) fn run(command: ConfigCommand) -> Result<CliExit, CliError> {
     match command {
         ConfigCommand::Show { defaults: true } => print(DEFAULTS.as_bytes()),
-        ConfigCommand::Show { defaults: false } => show::run(&Config::file(&Paths::from_env()?.config)?),
-        ConfigCommand::Path => print(Config::file(&Paths::from_env()?.config)?.as_os_str().as_encoded_bytes()),
+        ConfigCommand::Show { defaults: false } => show::run(&Config::resolve_file(&Paths::from_env()?.config)?),
+        ConfigCommand::Path => print(Config::resolve_file(&Paths::from_env()?.config)?.as_os_str().as_encoded_bytes()),
         ConfigCommand::Check { file } => check::run(file),
     }
 }
 
-fn print(text: &[u8]) -> Result<Exit, CliError> {
+fn print(text: &[u8]) -> Result<CliExit, CliError> {
     output::line(text)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -4,10 +4,10 @@ use agtmux_api::config::{Config, ConfigError, DEFAULTS};
 use agtmux_core::sanitize;
 use toml_edit::{DocumentMut, Item, Table, TableLike, TomlError};
 
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::output;
 
-pub(super) fn run(path: &Path) -> Result<Exit, CliError> {
+pub(super) fn run(path: &Path) -> Result<CliExit, CliError> {
     // Read through the real thing first: what it refuses is not in force.
     Config::load(path)?;
     let text = match std::fs::read_to_string(path) {
@@ -17,7 +17,7 @@ pub(super) fn run(path: &Path) -> Result<Exit, CliError> {
     };
     let effective = overlay(&as_toml(text, path)?, path).map_err(|error| CliError::io("merge the settings", error))?;
     output::print(&effective)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// What is shown is TOML, whatever the user's file is.
@@ -25,7 +25,7 @@ fn as_toml(text: String, path: &Path) -> Result<String, CliError> {
     if path.extension().is_none_or(|extension| extension != "yaml" && extension != "yml") {
         return Ok(text);
     }
-    Ok(Config::table(&text, path)?.to_string())
+    Ok(Config::parse_table(&text, path)?.to_string())
 }
 
 /// The commented defaults with the user's values put in place.

@@ -3,10 +3,10 @@
 use agtmux_api::client::ClientError;
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 
-use crate::connect::Daemon;
+use crate::connect::DaemonClient;
 use crate::error::CliError;
 
-pub(super) async fn find(daemon: &Daemon) -> Result<Option<Pid>, CliError> {
+pub(super) async fn find(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
     match daemon.client.connect().await {
         Ok(stream) => {
             let peer = stream.peer_cred().map_err(|error| CliError::io("ask who listens on the socket", error))?;
@@ -18,7 +18,7 @@ pub(super) async fn find(daemon: &Daemon) -> Result<Option<Pid>, CliError> {
     }
 }
 
-fn holder_of_lock(daemon: &Daemon) -> Result<Option<Pid>, CliError> {
+fn holder_of_lock(daemon: &DaemonClient) -> Result<Option<Pid>, CliError> {
     let path = daemon.paths.lock();
     let file = match std::fs::File::open(&path) {
         Ok(file) => file,
@@ -33,7 +33,7 @@ fn holder_of_lock(daemon: &Daemon) -> Result<Option<Pid>, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agtmux_api::client::Client;
+    use agtmux_api::client::ApiClient;
     use agtmux_api::paths::Paths;
 
     #[tokio::test]
@@ -41,7 +41,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let socket = dir.path().join("s");
         let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
-        let daemon = Daemon { paths, client: Client::new(socket) };
+        let daemon = DaemonClient { paths, client: ApiClient::new(socket) };
         assert_eq!(find(&daemon).await.expect("no fault"), None);
         std::fs::write(daemon.paths.lock(), "").expect("written");
         assert_eq!(find(&daemon).await.expect("no fault"), None);
@@ -53,7 +53,7 @@ mod tests {
         let socket = dir.path().join("s");
         let _listener = tokio::net::UnixListener::bind(&socket).expect("bound");
         let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
-        let daemon = Daemon { paths, client: Client::new(socket) };
+        let daemon = DaemonClient { paths, client: ApiClient::new(socket) };
         assert_eq!(find(&daemon).await.expect("no fault"), Some(rustix::process::getpid()));
     }
 }

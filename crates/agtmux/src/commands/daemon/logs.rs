@@ -8,15 +8,15 @@ use agtmux_api::paths::Paths;
 use agtmux_core::{sanitize, text};
 use clap::Args;
 
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 const FIRST_BLOCK: u64 = 64 * 1024;
 
 #[derive(Debug, Args)]
-pub(crate) struct LogsArgs {
+pub(crate) struct DaemonLogsArgs {
     /// How many lines to print
     #[arg(short = 'n', long, default_value_t = 100)]
     lines: usize,
@@ -28,11 +28,11 @@ pub(crate) struct LogsArgs {
     path: bool,
 }
 
-pub(super) fn run(args: LogsArgs) -> Result<Exit, CliError> {
+pub(super) fn run(args: DaemonLogsArgs) -> Result<CliExit, CliError> {
     let path = Paths::from_env()?.log();
     if args.path {
         output::line(path.as_os_str().as_encoded_bytes())?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let mut file = open(&path)?;
     let fault = |error| CliError::io(&format!("read '{}'", path.display()), error);
@@ -41,13 +41,13 @@ pub(super) fn run(args: LogsArgs) -> Result<Exit, CliError> {
     if args.follow {
         follow(&path, file)?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => CliError::failed(
-            Message::new(format!("there is no log at '{}'", path.display()))
+            CliMessage::new(format!("there is no log at '{}'", path.display()))
                 .because("a daemon in the background writes it; one in the foreground logs to its stderr")
                 .hint("agtmux daemon start"),
         ),
@@ -94,7 +94,7 @@ fn follow(path: &Path, mut file: File) -> Result<(), CliError> {
             file = successor;
             continue;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

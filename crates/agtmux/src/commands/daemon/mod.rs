@@ -12,12 +12,12 @@ mod stop;
 use clap::Subcommand;
 
 use super::block_on;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DaemonCommand {
     /// Run the daemon in the foreground; it logs to stderr
-    Run(run::RunArgs),
+    Run(run::DaemonRunArgs),
     /// Start the daemon in the background
     Start,
     /// Stop the daemon and wait until it is gone
@@ -25,12 +25,12 @@ pub(crate) enum DaemonCommand {
     /// Stop the daemon, of whichever version it is, and start this one
     Restart,
     /// Say whether the daemon runs and what it watches: exit 0 when it runs, 3 when not
-    Status(status::StatusArgs),
+    Status(status::DaemonStatusArgs),
     /// Print the end of the daemon's log
-    Logs(logs::LogsArgs),
+    Logs(logs::DaemonLogsArgs),
 }
 
-pub(crate) fn run(command: DaemonCommand) -> Result<Exit, CliError> {
+pub(crate) fn run(command: DaemonCommand) -> Result<CliExit, CliError> {
     match command {
         DaemonCommand::Run(args) => run::run(args),
         DaemonCommand::Start => block_on(start::run()),

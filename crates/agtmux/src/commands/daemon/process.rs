@@ -5,14 +5,14 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::Process;
+pub(super) use linux::DaemonProcess;
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::Process;
+pub(super) use portable::DaemonProcess;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    Yes,
-    NotYet,
+pub(super) enum ProcessWait {
+    Ended,
+    StillRunning,
 }
 
 #[cfg(target_os = "linux")]
@@ -22,11 +22,11 @@ mod linux {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    use super::{Duration, Ended, Pid};
+    use super::{Duration, Pid, ProcessWait};
 
-    pub(in super::super) struct Process(OwnedFd);
+    pub(in super::super) struct DaemonProcess(OwnedFd);
 
-    impl Process {
+    impl DaemonProcess {
         pub(in super::super) fn open(pid: Pid) -> rustix::io::Result<Self> {
             pidfd_open(pid, PidfdFlags::empty()).map(Self)
         }
@@ -35,10 +35,10 @@ mod linux {
             pidfd_send_signal(&self.0, Signal::TERM)
         }
 
-        pub(in super::super) fn wait(&self, within: Duration) -> rustix::io::Result<Ended> {
+        pub(in super::super) fn wait(&self, within: Duration) -> rustix::io::Result<ProcessWait> {
             let timeout = Timespec { tv_sec: within.as_secs().cast_signed(), tv_nsec: within.subsec_nanos().into() };
             let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
-            Ok(if poll(&mut fds, Some(&timeout))? > 0 { Ended::Yes } else { Ended::NotYet })
+            Ok(if poll(&mut fds, Some(&timeout))? > 0 { ProcessWait::Ended } else { ProcessWait::StillRunning })
         }
     }
 }
@@ -49,13 +49,13 @@ mod portable {
 
     use rustix::process::{Signal, kill_process, test_kill_process};
 
-    use super::{Duration, Ended, Pid};
+    use super::{Duration, Pid, ProcessWait};
 
-    const LOOK_EVERY: Duration = Duration::from_millis(20);
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-    pub(in super::super) struct Process(Pid);
+    pub(in super::super) struct DaemonProcess(Pid);
 
-    impl Process {
+    impl DaemonProcess {
         pub(in super::super) fn open(pid: Pid) -> rustix::io::Result<Self> {
             test_kill_process(pid).map(|()| Self(pid))
         }
@@ -64,15 +64,15 @@ mod portable {
             kill_process(self.0, Signal::TERM)
         }
 
-        pub(in super::super) fn wait(&self, within: Duration) -> rustix::io::Result<Ended> {
+        pub(in super::super) fn wait(&self, within: Duration) -> rustix::io::Result<ProcessWait> {
             let deadline = Instant::now() + within;
             while test_kill_process(self.0).is_ok() {
                 if Instant::now() >= deadline {
-                    return Ok(Ended::NotYet);
+                    return Ok(ProcessWait::StillRunning);
                 }
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_INTERVAL);
             }
-            Ok(Ended::Yes)
+            Ok(ProcessWait::Ended)
         }
     }
 }
@@ -86,17 +86,17 @@ mod tests {
     fn both_ways_end_a_process_and_notice() {
         let sleeper = || Command::new("sleep").arg("60").spawn().expect("sleep runs");
         let mut child = sleeper();
-        let process = Process::open(Pid::from_child(&child)).expect("alive");
-        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), Ended::NotYet);
+        let process = DaemonProcess::open(Pid::from_child(&child)).expect("alive");
+        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), ProcessWait::StillRunning);
         process.terminate().expect("signalled");
-        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), Ended::Yes);
+        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), ProcessWait::Ended);
         child.wait().expect("reaped");
 
         let mut child = sleeper();
-        let process = portable::Process::open(Pid::from_child(&child)).expect("alive");
-        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), Ended::NotYet);
+        let process = portable::DaemonProcess::open(Pid::from_child(&child)).expect("alive");
+        assert_eq!(process.wait(Duration::from_millis(1)).expect("no fault"), ProcessWait::StillRunning);
         process.terminate().expect("signalled");
         child.wait().expect("reaped");
-        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), Ended::Yes);
+        assert_eq!(process.wait(Duration::from_secs(10)).expect("no fault"), ProcessWait::Ended);
     }
 }

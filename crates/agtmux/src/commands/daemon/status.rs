@@ -1,24 +1,24 @@
 use agtmux_api::client::ClientError;
-use agtmux_api::wire::{Health, ListQuery, ServerHealth};
+use agtmux_api::wire::{DaemonHealth, ListQuery, ServerHealth};
 use agtmux_core::sanitize::for_terminal;
 use clap::Args;
 use jiff::Timestamp;
 
 use super::find::find;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::{output, render};
 
 #[derive(Debug, Args)]
-pub(crate) struct StatusArgs {
+pub(crate) struct DaemonStatusArgs {
     /// Print the daemon's own answer as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) async fn run(args: StatusArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
+pub(super) async fn run(args: DaemonStatusArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
     let bytes = match daemon.client.get_bytes("/v1/health", &ListQuery::default()).await {
         Ok(bytes) => bytes,
         Err(ClientError::NotRunning(_)) => return Err(not_running(&daemon).await?),
@@ -26,34 +26,34 @@ pub(super) async fn run(args: StatusArgs) -> Result<Exit, CliError> {
     };
     if args.json {
         output::line(&bytes)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let health: Health = parse(&bytes)?;
+    let health: DaemonHealth = parse(&bytes)?;
     output::lines(&describe(&health, &daemon.paths.socket.display().to_string(), Timestamp::now()))?;
-    health.target_errors.iter().for_each(|error| render::target_error(error).tell());
+    health.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
     if health.version != agtmux_api::VERSION {
-        other_version(&health.version).tell();
+        other_version(&health.version).print_stderr();
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-async fn not_running(daemon: &Daemon) -> Result<CliError, CliError> {
+async fn not_running(daemon: &DaemonClient) -> Result<CliError, CliError> {
     let message = match find(daemon).await? {
-        None => Message::new("no daemon runs").hint("agtmux daemon start"),
-        Some(pid) => Message::new(format!("the daemon (pid {}) is starting, ending or stuck", pid.as_raw_nonzero()))
+        None => CliMessage::new("no daemon runs").hint("agtmux daemon start"),
+        Some(pid) => CliMessage::new(format!("the daemon (pid {}) is starting, ending or stuck", pid.as_raw_nonzero()))
             .because(format!("it holds '{}' but does not listen", daemon.paths.lock().display()))
             .hint("agtmux daemon logs")
             .hint("agtmux daemon restart"),
     };
-    Ok(CliError::new(Exit::NoDaemon, message))
+    Ok(CliError::new(CliExit::NoDaemon, message))
 }
 
-fn other_version(daemon: &str) -> Message {
-    Message::new(format!("the daemon is version {daemon}, this is agtmux {}", agtmux_api::VERSION))
+fn other_version(daemon: &str) -> CliMessage {
+    CliMessage::new(format!("the daemon is version {daemon}, this is agtmux {}", agtmux_api::VERSION))
         .hint("agtmux daemon restart")
 }
 
-fn describe(health: &Health, socket: &str, now: Timestamp) -> Vec<String> {
+fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> {
     let mut lines = vec![
         format!("agtmuxd {}, {}", for_terminal(&health.version), for_terminal(&health.status)),
         format!("  pid     {}, for {}", health.pid, render::age(health.started_at, now)),

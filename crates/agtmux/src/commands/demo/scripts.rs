@@ -11,26 +11,26 @@ use agtmux_core::state::State;
 use agtmux_tmux::quoted_for_shell;
 
 /// One thing that an agent does.
-pub(super) struct Scene {
+pub(super) struct DemoScene {
     pub(super) state: State,
     title: &'static str,
     screen: (&'static str, &'static str),
     /// What its hook tells, for what no screen shows.
-    tells: Option<&'static str>,
+    hook_event: Option<&'static str>,
     seconds: u32,
 }
 
-pub(super) struct Script {
+pub(super) struct DemoScript {
     /// The name of its program.
     pub(super) name: &'static str,
     agent: &'static str,
-    pub(super) scenes: &'static [Scene],
+    pub(super) scenes: &'static [DemoScene],
 }
 
 /// A pane, and with which scene its script begins.
-pub(super) struct Pane {
+pub(super) struct DemoPane {
     pub(super) window: &'static str,
-    pub(super) script: &'static Script,
+    pub(super) script: &'static DemoScript,
     pub(super) first: usize,
 }
 
@@ -40,107 +40,113 @@ macro_rules! screen {
     };
 }
 
-const CLAUDE: Script = Script {
+const CLAUDE: DemoScript = DemoScript {
     name: "claude",
     agent: "claude",
     scenes: &[
-        Scene {
+        DemoScene {
             state: State::WaitingApproval,
             title: "✳ Fix the login test",
             screen: screen!("claude-approval.txt"),
-            tells: None,
+            hook_event: None,
             seconds: 12,
         },
-        Scene {
+        DemoScene {
             state: State::Running,
             title: "✳ Fix the login test",
             screen: screen!("claude-running.txt"),
-            tells: None,
+            hook_event: None,
             seconds: 6,
         },
-        Scene {
+        DemoScene {
             state: State::Completed,
             title: "✳ Fix the login test",
             screen: screen!("claude-idle.txt"),
-            tells: Some("completed"),
+            hook_event: Some("completed"),
             seconds: 10,
         },
     ],
 };
 
-const CODEX: Script = Script {
+const CODEX: DemoScript = DemoScript {
     name: "codex",
     agent: "codex",
     scenes: &[
-        Scene {
+        DemoScene {
             state: State::Running,
             title: "⠋ Add rate limits | api",
             screen: screen!("codex-running.txt"),
-            tells: None,
+            hook_event: None,
             seconds: 8,
         },
-        Scene {
+        DemoScene {
             state: State::WaitingInput,
             title: "[ ! ] Action Required | Add rate limits | api",
             screen: screen!("codex-question.txt"),
-            tells: None,
+            hook_event: None,
             seconds: 10,
         },
-        Scene {
+        DemoScene {
             state: State::Completed,
             title: "Add rate limits | api",
             screen: screen!("codex-idle.txt"),
-            tells: Some("completed"),
+            hook_event: Some("completed"),
             seconds: 9,
         },
     ],
 };
 
-const GEMINI: Script = Script {
+const GEMINI: DemoScript = DemoScript {
     name: "gemini",
     agent: "gemini",
     scenes: &[
-        Scene {
+        DemoScene {
             state: State::Idle,
             title: "◇  Ready (web)",
             screen: screen!("gemini-idle.txt"),
-            tells: Some("idle"),
+            hook_event: Some("idle"),
             seconds: 9,
         },
-        Scene {
+        DemoScene {
             state: State::Running,
             title: "✦  Working… (web)",
             screen: screen!("gemini-running.txt"),
-            tells: None,
+            hook_event: None,
             seconds: 11,
         },
-        Scene {
+        DemoScene {
             state: State::Error,
             title: "◇  Ready (web)",
             screen: screen!("gemini-idle.txt"),
-            tells: Some("error"),
+            hook_event: Some("error"),
             seconds: 8,
         },
     ],
 };
 
-const CURSOR: Script = Script {
+const CURSOR: DemoScript = DemoScript {
     name: "cursor-agent",
     agent: "cursor",
-    scenes: &[Scene { state: State::Unknown, title: "", screen: screen!("other.txt"), tells: None, seconds: 60 }],
+    scenes: &[DemoScene {
+        state: State::Unknown,
+        title: "",
+        screen: screen!("other.txt"),
+        hook_event: None,
+        seconds: 60,
+    }],
 };
 
-pub(super) const SCRIPTS: [&Script; 4] = [&CLAUDE, &CODEX, &GEMINI, &CURSOR];
+pub(super) const SCRIPTS: [&DemoScript; 4] = [&CLAUDE, &CODEX, &GEMINI, &CURSOR];
 
 /// All seven states are there from the beginning.
-pub(super) const PANES: &[Pane] = &[
-    Pane { window: "api", script: &CLAUDE, first: 0 },
-    Pane { window: "api", script: &CODEX, first: 0 },
-    Pane { window: "web", script: &GEMINI, first: 0 },
-    Pane { window: "web", script: &CLAUDE, first: 2 },
-    Pane { window: "infra", script: &CODEX, first: 1 },
-    Pane { window: "infra", script: &GEMINI, first: 2 },
-    Pane { window: "infra", script: &CURSOR, first: 0 },
+pub(super) const PANES: &[DemoPane] = &[
+    DemoPane { window: "api", script: &CLAUDE, first: 0 },
+    DemoPane { window: "api", script: &CODEX, first: 0 },
+    DemoPane { window: "web", script: &GEMINI, first: 0 },
+    DemoPane { window: "web", script: &CLAUDE, first: 2 },
+    DemoPane { window: "infra", script: &CODEX, first: 1 },
+    DemoPane { window: "infra", script: &GEMINI, first: 2 },
+    DemoPane { window: "infra", script: &CURSOR, first: 0 },
 ];
 
 /// They end by themselves when the demo is gone, however it went.
@@ -156,12 +162,12 @@ pub(super) fn write(dir: &Path, agtmux: &Path, demo: u32) -> io::Result<()> {
     Ok(())
 }
 
-impl Script {
+impl DemoScript {
     fn text(&self, dir: &Path, agtmux: &Path, demo: u32) -> String {
         let mut scenes = String::new();
         for (n, scene) in self.scenes.iter().enumerate() {
             let (title, screen) = (quoted_for_shell(scene.title), quoted_for_shell(scene.screen.0));
-            let tells = scene.tells.map(|word| format!("tell {word}; ")).unwrap_or_default();
+            let tells = scene.hook_event.map(|word| format!("tell {word}; ")).unwrap_or_default();
             let _ = writeln!(scenes, "    {n}) show {screen} {title}; {tells}wait_for {};;", scene.seconds);
         }
         format!(
@@ -202,7 +208,7 @@ done
 mod tests {
     use std::collections::BTreeSet;
 
-    use agtmux_agents::{Registry, SavedScreen, judge};
+    use agtmux_agents::{AgentRegistry, SavedScreen, judge};
 
     use super::*;
 
@@ -221,9 +227,9 @@ mod tests {
                     title: Some(scene.title),
                     command: Some(script.name),
                 };
-                let judged = judge(Registry::builtin(), script.agent, &saved).state;
+                let judged = judge(AgentRegistry::builtin(), script.agent, &saved).state;
                 // How a turn ended is told by the hook; the screen is at rest.
-                let shown = if scene.tells.is_some() { State::Idle } else { scene.state };
+                let shown = if scene.hook_event.is_some() { State::Idle } else { scene.state };
                 assert_eq!(judged, shown, "{} {}", script.name, scene.screen.0);
             }
         }

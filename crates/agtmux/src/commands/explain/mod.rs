@@ -4,15 +4,15 @@ mod screen;
 
 use std::path::PathBuf;
 
-use agtmux_api::wire::{Candidate, Explanation};
-use agtmux_core::evidence::{DialogKind, Stand};
+use agtmux_api::wire::{ExplainCandidate, Explanation};
+use agtmux_core::evidence::{Assertion, DialogKind};
 use agtmux_core::sanitize;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
 use crate::commands::{block_on, pick};
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
 use crate::output;
 use crate::render::age;
 
@@ -44,33 +44,33 @@ pub(crate) struct ExplainArgs {
 
 /// What the daemon is asked.
 #[derive(Debug, Serialize)]
-pub(crate) struct Named<'a> {
+pub(crate) struct AgentRefQuery<'a> {
     pub(crate) r#ref: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<jiff::Timestamp>,
 }
 
-pub(crate) fn run(args: ExplainArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(args: ExplainArgs) -> Result<CliExit, CliError> {
     match &args.screen {
         Some(file) => screen::run(file, &args),
-        None => block_on(live(args)),
+        None => block_on(explain_agent(args)),
     }
 }
 
-async fn live(args: ExplainArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
-    let reference = pick::reference(&daemon, args.reference.as_deref()).await?;
-    let answer = daemon.bytes("/v1/explain", &Named { r#ref: &reference, since: None }).await?;
+async fn explain_agent(args: ExplainArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
+    let reference = pick::resolve_reference(&daemon, args.reference.as_deref()).await?;
+    let answer = daemon.get_bytes("/v1/explain", &AgentRefQuery { r#ref: &reference, since: None }).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let why: Explanation = parse(&answer)?;
-    output::lines(&told(&why))?;
-    Ok(Exit::Ok)
+    output::lines(&explanation_lines(&why))?;
+    Ok(CliExit::Ok)
 }
 
-fn told(why: &Explanation) -> Vec<String> {
+fn explanation_lines(why: &Explanation) -> Vec<String> {
     let reason = why.reason_code.map(|r| format!(" ({r})")).unwrap_or_default();
     let mut lines = vec![
         format!("{} in {} on {}@{}", why.agent_type, why.pane_id, why.target, why.server),
@@ -79,20 +79,20 @@ fn told(why: &Explanation) -> Vec<String> {
         format!("runtime  runtime:{}", why.runtime_id),
     ];
     lines.push(if why.candidates.is_empty() { "nothing has been said about it".into() } else { "statements:".into() });
-    lines.extend(why.candidates.iter().map(candidate));
+    lines.extend(why.candidates.iter().map(candidate_line));
     lines.extend(why.would_change.iter().map(|change| format!("would change it: {change}")));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn candidate(said: &Candidate) -> String {
+fn candidate_line(said: &ExplainCandidate) -> String {
     let says = match said.says {
-        Stand::Running => "running",
-        Stand::Completed => "completed",
-        Stand::Idle => "idle",
-        Stand::Failed => "failed",
-        Stand::Asks(DialogKind::Approval) => "asks for an approval",
-        Stand::Asks(DialogKind::Input) => "asks for input",
-        Stand::AsksNothing => "asks nothing",
+        Assertion::Running => "running",
+        Assertion::Completed => "completed",
+        Assertion::Idle => "idle",
+        Assertion::Failed => "failed",
+        Assertion::DialogOpen(DialogKind::Approval) => "asks for an approval",
+        Assertion::DialogOpen(DialogKind::Input) => "asks for input",
+        Assertion::NoDialog => "asks nothing",
     };
     let verdict = said.why_not.clone().unwrap_or_else(|| "counts".into());
     format!(
@@ -100,7 +100,7 @@ fn candidate(said: &Candidate) -> String {
         said.source.as_str(),
         said.claim.as_str(),
         says,
-        age::short(said.age_ms),
+        age::short_duration(said.age_ms),
         said.rule,
         said.rule_version,
         verdict,

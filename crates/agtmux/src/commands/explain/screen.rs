@@ -2,27 +2,27 @@
 
 use std::path::Path;
 
-use agtmux_agents::{Fault, Judgement, Registry, SavedScreen, check as checked, judge};
+use agtmux_agents::{AgentRegistry, Judgement, ManifestFault, SavedScreen, check_manifest as checked, judge};
 use agtmux_core::dialog::Dialog;
 use agtmux_core::sanitize;
 
 use super::ExplainArgs;
 use crate::commands::adapters::check;
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::{known, output};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::{agent_registry, output};
 
-const LARGEST_SCREEN: u64 = 16 << 20;
+const MAX_SCREEN_BYTES: u64 = 16 << 20;
 
-pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
+pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<CliExit, CliError> {
     let (agent, registry) = match &args.manifest {
         Some(manifest) => by_manifest(manifest, args.agent.as_deref())?,
         None => by_name(args.agent.as_deref().unwrap_or_default())?,
     };
     let fault = |error: std::io::Error| CliError::io(&format!("read '{}'", file.display()), error);
-    if std::fs::metadata(file).map_err(fault)?.len() > LARGEST_SCREEN {
-        let message = Message::new(format!("'{}' has more than 16 MiB: that is no screen", file.display()));
-        return Err(CliError::new(Exit::Usage, message.hint("tmux capture-pane -p -e > FILE")));
+    if std::fs::metadata(file).map_err(fault)?.len() > MAX_SCREEN_BYTES {
+        let message = CliMessage::new(format!("'{}' has more than 16 MiB: that is no screen", file.display()));
+        return Err(CliError::new(CliExit::Usage, message.hint("tmux capture-pane -p -e > FILE")));
     }
     let text = std::fs::read(file).map_err(fault)?;
     let screen = SavedScreen { text: &text, title: args.title.as_deref(), command: args.command.as_deref() };
@@ -31,50 +31,50 @@ pub(super) fn run(file: &Path, args: &ExplainArgs) -> Result<Exit, CliError> {
         let json = serde_json::to_vec(&judgement).map_err(|error| CliError::io("write JSON", error))?;
         output::line(&json)?;
     } else {
-        output::lines(&told(&judgement))?;
+        output::lines(&judgement_lines(&judgement))?;
     }
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// One of those that are known. A file of the user's that is faulty is told of instead of what is known without it.
-fn by_name(agent: &str) -> Result<(String, Registry), CliError> {
-    let registry = known::agents()?;
-    let own_file = |fault: &&Fault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);
+fn by_name(agent: &str) -> Result<(String, AgentRegistry), CliError> {
+    let registry = agent_registry::load()?;
+    let own_file = |fault: &&ManifestFault| Path::new(&fault.error.file).file_stem().is_some_and(|stem| stem == agent);
     if let Some(fault) = registry.faults().iter().find(own_file) {
-        return Err(check::refusal(&fault.error));
+        return Err(check::manifest_error(&fault.error));
     }
     if !registry.knows(agent) {
         let known: Vec<String> = registry.adapters().map(|adapter| adapter.name).collect();
-        let message = Message::new(format!("there is no agent '{agent}'"));
+        let message = CliMessage::new(format!("there is no agent '{agent}'"));
         let message = registry.faults().iter().fold(message, |message, fault| message.because(fault.error.to_string()));
-        return Err(CliError::new(Exit::Usage, message.hint(format!("use one of {}", known.join(", ")))));
+        return Err(CliError::new(CliExit::Usage, message.hint(format!("use one of {}", known.join(", ")))));
     }
     Ok((agent.to_owned(), registry))
 }
 
-fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<(String, Registry), CliError> {
-    let text = check::read(manifest).map_err(|error| check::refusal(&error))?;
-    let path = known::shown(manifest);
-    let name = checked(&path, &text).map_err(|error| check::refusal(&error))?.adapter.name;
+fn by_manifest(manifest: &Path, agent: Option<&str>) -> Result<(String, AgentRegistry), CliError> {
+    let text = check::read(manifest).map_err(|error| check::manifest_error(&error))?;
+    let path = agent_registry::display_path(manifest);
+    let name = checked(&path, &text).map_err(|error| check::manifest_error(&error))?.adapter.name;
     if agent.is_some_and(|agent| agent != name) {
         let message =
-            Message::new(format!("'{path}' describes the agent '{name}', not '{}'", agent.unwrap_or_default()));
-        return Err(CliError::new(Exit::Usage, message.hint(format!("use --agent {name}, or leave it out"))));
+            CliMessage::new(format!("'{path}' describes the agent '{name}', not '{}'", agent.unwrap_or_default()));
+        return Err(CliError::new(CliExit::Usage, message.hint(format!("use --agent {name}, or leave it out"))));
     }
-    Ok((name, known::agents_of(manifest, text)))
+    Ok((name, agent_registry::load_file(manifest, text)))
 }
 
-fn told(judgement: &Judgement) -> Vec<String> {
+fn judgement_lines(judgement: &Judgement) -> Vec<String> {
     let sure = if judgement.conclusive { "conclusive" } else { "not conclusive" };
     let version = judgement.rule_version.map(|version| format!(" v{version}")).unwrap_or_default();
     let rule = judgement.rule.as_deref().map_or("no rule".into(), |rule| format!("rule {rule}{version}"));
     let mut lines = vec![format!("{} {} · {sure} · {rule}", judgement.agent_type, judgement.state)];
     lines.extend(judgement.evidence.as_ref().map(|evidence| format!("evidence: {evidence}")));
-    lines.extend(judgement.dialog.iter().flat_map(asked));
+    lines.extend(judgement.dialog.iter().flat_map(dialog_lines));
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn asked(dialog: &Dialog) -> Vec<String> {
+fn dialog_lines(dialog: &Dialog) -> Vec<String> {
     let mut lines = vec![format!("asks for {}: {}", dialog.kind, dialog.question)];
     lines.extend(dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  about {line}")));
     lines.extend(dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label)));

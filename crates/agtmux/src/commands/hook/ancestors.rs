@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::process::parent_id;
 use std::process::{Command, Stdio};
 
-const MOST: usize = 32;
+const MAX_DEPTH: usize = 32;
 const INIT: u32 = 1;
 
 /// One of them, with its start time where the system tells it in the unit in which the daemon knows it.
@@ -16,7 +16,7 @@ pub(super) struct Ancestor {
 
 /// What is told of a process.
 #[derive(Clone, Copy)]
-struct Row {
+struct ParentRow {
     parent: u32,
     start: Option<u64>,
 }
@@ -24,14 +24,14 @@ struct Row {
 /// The nearest first, without init.
 pub(super) fn of_this_process() -> Vec<Ancestor> {
     let first = parent_id();
-    let chain = climb(first, in_proc);
+    let chain = collect_ancestors(first, read_proc);
     if chain.len() == 1 && chain[0].start.is_none() { from_ps(first) } else { chain }
 }
 
-fn climb(first: u32, look: impl Fn(u32) -> Option<Row>) -> Vec<Ancestor> {
+fn collect_ancestors(first: u32, look: impl Fn(u32) -> Option<ParentRow>) -> Vec<Ancestor> {
     let mut chain = Vec::new();
     let mut next = Some(first);
-    while let Some(pid) = next.filter(|pid| *pid > INIT && chain.len() < MOST) {
+    while let Some(pid) = next.filter(|pid| *pid > INIT && chain.len() < MAX_DEPTH) {
         let row = look(pid);
         chain.push(Ancestor { pid, start: row.and_then(|row| row.start) });
         next = row.map(|row| row.parent);
@@ -39,12 +39,12 @@ fn climb(first: u32, look: impl Fn(u32) -> Option<Row>) -> Vec<Ancestor> {
     chain
 }
 
-fn in_proc(pid: u32) -> Option<Row> {
+fn read_proc(pid: u32) -> Option<ParentRow> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything, also parentheses and blanks.
     let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let mut words = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
-    Some(Row { parent: words.nth(1)?.parse().ok()?, start: words.nth(17)?.parse().ok() })
+    Some(ParentRow { parent: words.nth(1)?.parse().ok()?, start: words.nth(17)?.parse().ok() })
 }
 
 /// Where there is no /proc. One process for the whole table.
@@ -53,10 +53,10 @@ fn from_ps(first: u32) -> Vec<Ancestor> {
     let table = ps.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let row = |line: &str| {
         let mut words = line.split_ascii_whitespace().map(str::parse::<u32>);
-        Some((words.next()?.ok()?, Row { parent: words.next()?.ok()?, start: None }))
+        Some((words.next()?.ok()?, ParentRow { parent: words.next()?.ok()?, start: None }))
     };
-    let rows: std::collections::HashMap<u32, Row> = table.lines().filter_map(row).collect();
-    climb(first, |pid| rows.get(&pid).copied())
+    let rows: std::collections::HashMap<u32, ParentRow> = table.lines().filter_map(row).collect();
+    collect_ancestors(first, |pid| rows.get(&pid).copied())
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_circle_ends() {
-        assert_eq!(climb(5, |pid| Some(Row { parent: pid, start: None })).len(), MOST);
+        assert_eq!(collect_ancestors(5, |pid| Some(ParentRow { parent: pid, start: None })).len(), MAX_DEPTH);
     }
 
     #[cfg(target_os = "linux")]

@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 use agtmux_api::TMUX_HEADER;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-use super::answer::Answer;
 use super::event::variable;
+use super::response::HookResponse;
 
 /// For everything: a daemon that is alive needs a hundredth of it.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Done when the daemon has answered, whatever it said, except that it could not store the event.
 pub(super) fn post(socket: &Path, body: &[u8]) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let mut stream = open(socket)?;
     write(&mut stream, head(body.len(), variable("TMUX").as_deref()).as_bytes(), deadline)?;
     write(&mut stream, body, deadline)?;
     match read_answer(&mut stream, deadline)? {
-        Answer::Taken => Ok(()),
-        Answer::NotStored => Err(io::Error::other("the daemon could not store it")),
+        HookResponse::Accepted => Ok(()),
+        HookResponse::NotStored => Err(io::Error::other("the daemon could not store it")),
     }
 }
 
@@ -53,7 +53,7 @@ fn head(length: usize, tmux: Option<&str>) -> String {
 
 fn write(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
-        stream.set_write_timeout(Some(left(deadline)?))?;
+        stream.set_write_timeout(Some(time_left(deadline)?))?;
         match stream.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => bytes = &bytes[count..],
@@ -64,23 +64,23 @@ fn write(stream: &mut UnixStream, mut bytes: &[u8], deadline: Instant) -> io::Re
     Ok(())
 }
 
-fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<Answer> {
+fn read_answer(stream: &mut UnixStream, deadline: Instant) -> io::Result<HookResponse> {
     let (mut answer, mut buffer) = (Vec::new(), [0; 512]);
     loop {
-        stream.set_read_timeout(Some(left(deadline)?))?;
+        stream.set_read_timeout(Some(time_left(deadline)?))?;
         match stream.read(&mut buffer) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => answer.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-        if let Some(answer) = Answer::parse(&answer)? {
+        if let Some(answer) = HookResponse::parse(&answer)? {
             return Ok(answer);
         }
     }
 }
 
-fn left(deadline: Instant) -> io::Result<Duration> {
+fn time_left(deadline: Instant) -> io::Result<Duration> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }

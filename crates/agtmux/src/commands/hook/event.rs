@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agtmux_api::wire::EventIn;
+use agtmux_api::wire::EventSubmission;
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::ancestors::{self, Ancestor};
 
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct HookEvent {
     source: &'static str,
     event_type: String,
     agent: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Event {
     payload: Option<Value>,
 }
 
-impl Event {
+impl HookEvent {
     pub(crate) fn new(source: &'static str, event_type: &str, time: Timestamp) -> Self {
         Self { source, event_type: event_type.into(), agent: None, pid: None, time, payload: None }
     }
@@ -41,48 +41,48 @@ impl Event {
         self.time
     }
 
-    pub(super) fn into_wire(self, place: Place) -> EventIn {
-        EventIn {
+    pub(super) fn into_wire(self, place: HookOrigin) -> EventSubmission {
+        EventSubmission {
             source: self.source.into(),
             event_type: self.event_type,
             agent_type: self.agent,
             pane: place.pane,
             pid: self.pid,
             // As far as they are known without a gap: they go by their place.
-            pid_starts: place.above.iter().map_while(|above| above.start).collect(),
-            pids: place.above.iter().map(|above| above.pid).collect(),
+            pid_starts: place.ancestors.iter().map_while(|above| above.start).collect(),
+            pids: place.ancestors.iter().map(|above| above.pid).collect(),
             socket: place.socket,
             cwd: place.cwd,
             event_time: Some(self.time),
             dedupe_key: Some(Uuid::new_v4().simple().to_string()),
             payload: self.payload,
-            ..EventIn::default()
+            ..EventSubmission::default()
         }
     }
 }
 
 /// Where this process runs. Nothing else of the environment leaves it: it holds secrets.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct HookOrigin {
     pane: Option<String>,
     socket: Option<String>,
     cwd: Option<String>,
-    above: Vec<Ancestor>,
+    ancestors: Vec<Ancestor>,
 }
 
-impl Place {
+impl HookOrigin {
     /// Another one, that is known exactly.
     pub(super) fn in_pane(pane: &str, socket: &str) -> Self {
         Self { pane: Some(pane.into()), socket: Some(socket.into()), ..Self::default() }
     }
 
-    pub(crate) fn here() -> Self {
+    pub(crate) fn of_this_process() -> Self {
         let tmux = variable("TMUX");
         Self {
             pane: variable("TMUX_PANE"),
             socket: tmux.as_deref().and_then(socket_of),
-            cwd: std::env::current_dir().ok().and_then(text),
-            above: ancestors::of_this_process(),
+            cwd: std::env::current_dir().ok().and_then(path_text),
+            ancestors: ancestors::of_this_process(),
         }
     }
 }
@@ -91,7 +91,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn text(path: PathBuf) -> Option<String> {
+fn path_text(path: PathBuf) -> Option<String> {
     path.into_os_string().into_string().ok()
 }
 
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn each_event_has_a_key_of_its_own() {
-        let key = || Event::new("hook", "Stop", Timestamp::UNIX_EPOCH).into_wire(Place::default()).dedupe_key;
+        let key = || HookEvent::new("hook", "Stop", Timestamp::UNIX_EPOCH).into_wire(HookOrigin::default()).dedupe_key;
         assert_ne!(key(), key());
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
-const TAIL: u64 = 64 * 1024;
-const LONGEST_TEXT: usize = 200;
+const TAIL_BYTES: u64 = 64 * 1024;
+const MAX_TEXT: usize = 200;
 
 pub(super) fn add_last_record(payload: &mut Option<Value>) {
     let Some(Value::Object(fields)) = payload else { return };
@@ -28,7 +28,7 @@ fn tail(path: &Path) -> Option<Vec<u8>> {
     if meta.uid() != rustix::process::geteuid().as_raw() {
         return None;
     }
-    let start = meta.len().saturating_sub(TAIL);
+    let start = meta.len().saturating_sub(TAIL_BYTES);
     let tail = read_from(&mut file, start)?;
     // The first line is cut, unless the file begins there.
     let whole = if start == 0 { 0 } else { tail.iter().position(|byte| *byte == b'\n')? + 1 };
@@ -38,7 +38,7 @@ fn tail(path: &Path) -> Option<Vec<u8>> {
 fn read_from(file: &mut File, start: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start)).ok()?;
-    file.take(TAIL).read_to_end(&mut bytes).ok()?;
+    file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -50,7 +50,7 @@ fn last_record(tail: &[u8]) -> Option<Value> {
 fn record(line: &[u8]) -> Option<(String, String)> {
     let record: Value = serde_json::from_slice(line).ok()?;
     let kind = record["type"].as_str().filter(|kind| matches!(*kind, "user" | "gemini" | "error" | "info"))?;
-    Some((kind.to_owned(), text(&record["content"]).chars().take(LONGEST_TEXT).collect()))
+    Some((kind.to_owned(), text(&record["content"]).chars().take(MAX_TEXT).collect()))
 }
 
 /// Either a text, or a list of parts of which some have one.
@@ -91,7 +91,7 @@ mod tests {
     fn only_the_tail_is_read_and_texts_are_cut() {
         let long = json!({"type": "user", "content": "u".repeat(100_000)}).to_string();
         let said = told(&format!("{long}\n{}\n", json!({"type": "error", "content": "é".repeat(900)})));
-        assert_eq!(said["last_record"]["text"].as_str().map(|text| text.chars().count()), Some(LONGEST_TEXT));
+        assert_eq!(said["last_record"]["text"].as_str().map(|text| text.chars().count()), Some(MAX_TEXT));
         assert_eq!(said["last_record"]["type"], "error");
     }
 

@@ -4,12 +4,12 @@
 //! code of 2 for a veto.
 
 mod ancestors;
-mod answer;
-mod aside;
+mod background_spool;
 mod deliver;
 mod event;
 mod gemini;
 mod payload;
+mod response;
 mod spool;
 mod stdin;
 mod tap;
@@ -23,7 +23,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-pub(crate) use event::{Event, Place};
+pub(crate) use event::{HookEvent, HookOrigin};
 
 /// Codex has a second way to tell: a program that gets one JSON argument.
 const NOTIFY: &str = "notify";
@@ -54,11 +54,11 @@ pub(crate) fn intercept(mut args: impl Iterator<Item = OsString>) -> Option<Exit
         return None;
     }
     let words: Vec<OsString> = args.collect();
-    if words.first().is_some_and(|word| word == aside::KEEP) {
-        aside::run(&words[1..]);
+    if words.first().is_some_and(|word| word == background_spool::KEEP_FLAG) {
+        background_spool::run(&words[1..]);
         return Some(ExitCode::SUCCESS);
     }
-    if words.first().is_some_and(|word| word == tap::TAP) {
+    if words.first().is_some_and(|word| word == tap::TAP_FLAG) {
         tap::run(&words[1..]);
         return Some(ExitCode::SUCCESS);
     }
@@ -78,28 +78,28 @@ fn run(words: &[OsString], began: Timestamp) {
     };
     let (agent, event) = (agent.to_string_lossy(), event.to_string_lossy());
     if event == NOTIFY {
-        notified(&agent, rest, began);
+        handle_notify(&agent, rest, began);
         return;
     }
     let mut payload = payload::read(&stdin::read());
     if agent == "gemini" && event == "AfterAgent" {
         gemini::add_last_record(&mut payload);
     }
-    send_quickly(Event::new("hook", &event, began).agent(&agent).payload(payload));
+    send_without_waiting(HookEvent::new("hook", &event, began).agent(&agent).payload(payload));
 }
 
-fn notified(agent: &str, rest: &[OsString], began: Timestamp) {
+fn handle_notify(agent: &str, rest: &[OsString], began: Timestamp) {
     let Some(text) = rest.last().filter(|word| *word != THEN) else { return };
     let payload = payload::read(text.as_encoded_bytes());
     let kind = payload.as_ref().and_then(|p| p.get("type")).and_then(Value::as_str).unwrap_or(NOTIFY).to_owned();
-    send_quickly(Event::new("notify", &kind, began).agent(agent).payload(payload));
+    send_without_waiting(HookEvent::new("notify", &kind, began).agent(agent).payload(payload));
     if rest.first().is_some_and(|word| word == THEN) {
-        then(&rest[1..]);
+        exec_next(&rest[1..]);
     }
 }
 
 /// The user's own program, in our place.
-fn then(words: &[OsString]) {
+fn exec_next(words: &[OsString]) {
     if let [program, args @ ..] = words
         && !args.is_empty()
     {
@@ -109,24 +109,24 @@ fn then(words: &[OsString]) {
 }
 
 /// To the daemon, or into the spool.
-pub(crate) fn send(event: Event) {
-    deliver_or(event, spool::keep);
+pub(crate) fn send(event: HookEvent) {
+    deliver_or(event, spool::store);
 }
 
 /// The same for one whom somebody waits for.
-fn send_quickly(event: Event) {
+fn send_without_waiting(event: HookEvent) {
     deliver_or(event, |paths, body, time| {
-        if aside::keep(body, time).is_err() {
-            spool::keep(paths, body, time);
+        if background_spool::spawn_spooler(body, time).is_err() {
+            spool::store(paths, body, time);
         }
     });
 }
 
-fn deliver_or(event: Event, keep: impl FnOnce(&Paths, &[u8], Timestamp)) {
+fn deliver_or(event: HookEvent, keep: impl FnOnce(&Paths, &[u8], Timestamp)) {
     let Ok(paths) = Paths::from_env() else { return };
     let time = event.time();
-    let event = event.into_wire(Place::here());
-    let body = payload::fit(event);
+    let event = event.into_wire(HookOrigin::of_this_process());
+    let body = payload::encode_to_fit(event);
     if deliver::post(&paths.socket, &body).is_err() {
         keep(&paths, &body, time);
     }

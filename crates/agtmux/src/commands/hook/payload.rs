@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use agtmux_api::wire::EventIn;
+use agtmux_api::wire::EventSubmission;
 use serde::Deserializer;
 use serde::de::{MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 /// What the daemon takes, body and all.
-const LARGEST_BODY: usize = 1 << 20;
+const MAX_BODY: usize = 1 << 20;
 /// How much of each text is kept of a payload that is too large.
-const SHORT: usize = 2048;
+const SHORTENED_TEXT: usize = 2048;
 
 /// None for nothing at all. What is no JSON, or was cut off, is still said to have come.
 pub(super) fn read(bytes: &[u8]) -> Option<Value> {
@@ -23,21 +23,21 @@ pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     }
     let mut found = Map::new();
     // It fails where the text is cut off; what came before stays.
-    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(Collect(&mut found));
+    let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(FieldCollector(&mut found));
     let fault = if found.is_empty() { "not_json" } else { "truncated" };
     found.insert("agtmux".into(), json!({ fault: true }));
     Some(Value::Object(found))
 }
 
 /// The body to send, made to fit.
-pub(super) fn fit(mut event: EventIn) -> Vec<u8> {
+pub(super) fn encode_to_fit(mut event: EventSubmission) -> Vec<u8> {
     let body = encode(&event);
-    if body.len() <= LARGEST_BODY {
+    if body.len() <= MAX_BODY {
         return body;
     }
     event.payload.as_mut().into_iter().for_each(shorten);
     let body = encode(&event);
-    if body.len() <= LARGEST_BODY {
+    if body.len() <= MAX_BODY {
         return body;
     }
     let small = |value: &Value| !value.is_array() && !value.is_object();
@@ -50,15 +50,15 @@ pub(super) fn fit(mut event: EventIn) -> Vec<u8> {
     encode(&event)
 }
 
-fn encode(event: &EventIn) -> Vec<u8> {
+fn encode(event: &EventSubmission) -> Vec<u8> {
     // Maps with text keys and no foreign types: there is nothing that could fail.
     serde_json::to_vec(event).unwrap_or_default()
 }
 
 fn shorten(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > SHORT => {
-            let end = (0..=SHORT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        Value::String(text) if text.len() > SHORTENED_TEXT => {
+            let end = (0..=SHORTENED_TEXT).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             text.truncate(end);
             text.push('…');
         }
@@ -68,9 +68,9 @@ fn shorten(value: &mut Value) {
     }
 }
 
-struct Collect<'a>(&'a mut Map<String, Value>);
+struct FieldCollector<'a>(&'a mut Map<String, Value>);
 
-impl<'de> Visitor<'de> for Collect<'_> {
+impl<'de> Visitor<'de> for FieldCollector<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,9 +114,9 @@ mod tests {
             json!(vec!["z".repeat(1500); 1000]),
         ] {
             let keeps_id = payload["session_id"].is_string();
-            let body = fit(EventIn { payload: Some(payload), ..EventIn::default() });
-            assert!(body.len() <= LARGEST_BODY, "{}", body.len());
-            let event: EventIn = serde_json::from_slice(&body).expect("still an event");
+            let body = encode_to_fit(EventSubmission { payload: Some(payload), ..EventSubmission::default() });
+            assert!(body.len() <= MAX_BODY, "{}", body.len());
+            let event: EventSubmission = serde_json::from_slice(&body).expect("still an event");
             assert!(!keeps_id || event.payload.expect("a payload")["session_id"] == "s");
         }
     }

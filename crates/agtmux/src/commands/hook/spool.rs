@@ -12,20 +12,20 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-const MOST_FILES: usize = 1000;
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_FILES: usize = 1000;
+const MAX_BYTES: u64 = 16 << 20;
 /// A draft as old as this was left behind by a crash.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
 /// A full disk or a directory that is not ours loses the event: the agent goes on.
-pub(super) fn keep(paths: &Paths, body: &[u8], at: Timestamp) {
+pub(super) fn store(paths: &Paths, body: &[u8], at: Timestamp) {
     if paths.prepare_spool().is_ok() {
-        let _ = put(&paths.spool_dir(), &harmless(body), at, MOST_FILES, MOST_BYTES);
+        let _ = put(&paths.spool_dir(), &redacted(body), at, MAX_FILES, MAX_BYTES);
     }
 }
 
 /// Secrets do not go to the disk.
-fn harmless(body: &[u8]) -> Vec<u8> {
+fn redacted(body: &[u8]) -> Vec<u8> {
     let Ok(mut event) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
     redact::json(&mut event);
     event.to_string().into_bytes()
@@ -52,7 +52,7 @@ fn make_room(dir: &Path, coming: u64, most_files: usize, most_bytes: u64) -> io:
         let Ok(meta) = entry.metadata() else { continue };
         if is_draft(&entry.path()) {
             let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-            if age.is_some_and(|age| age > ABANDONED) {
+            if age.is_some_and(|age| age > ABANDONED_AFTER) {
                 let _ = fs::remove_file(entry.path());
             }
         } else if meta.is_file() {
@@ -103,7 +103,7 @@ mod tests {
     fn a_secret_does_not_reach_the_disk() {
         let secret = "sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHH1111222233334444";
         let body = serde_json::json!({"payload": {"prompt": secret}}).to_string();
-        let kept = String::from_utf8(harmless(body.as_bytes())).expect("text");
+        let kept = String::from_utf8(redacted(body.as_bytes())).expect("text");
         assert!(!kept.contains(secret) && kept.contains("prompt"), "{kept}");
     }
 }

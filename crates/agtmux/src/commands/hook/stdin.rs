@@ -8,20 +8,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 /// What is kept of it; the daemon takes no more.
-const MOST: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 /// What is read and dropped beyond that: an agent whose hook does not read may stumble over the broken pipe.
-const MOST_DROPPED: usize = 64 << 20;
+const MAX_DROPPED: usize = 64 << 20;
 /// An agent writes at once. One that does not close its end is not waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// After a whole document nothing more is expected.
-const AFTERTHOUGHT: Duration = Duration::from_millis(5);
+const AFTER_DOCUMENT: Duration = Duration::from_millis(5);
 
 pub(super) fn read() -> Vec<u8> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() {
         return Vec::new();
     }
-    read_from(&stdin, PATIENCE)
+    read_from(&stdin, TIMEOUT)
 }
 
 fn read_from(fd: &impl AsFd, patience: Duration) -> Vec<u8> {
@@ -29,26 +29,26 @@ fn read_from(fd: &impl AsFd, patience: Duration) -> Vec<u8> {
     let (mut kept, mut dropped, mut buffer) = (Vec::new(), 0, [0; 32 * 1024]);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let wait = if may_be_whole(&kept) { left.min(AFTERTHOUGHT) } else { left };
+        let wait = if is_complete_json(&kept) { left.min(AFTER_DOCUMENT) } else { left };
         if !readable(fd, wait) {
             return kept;
         }
         match rustix::io::read(fd, &mut buffer) {
             Ok(count @ 1..) => {
-                let room = count.min(MOST - kept.len());
+                let room = count.min(MAX_KEPT - kept.len());
                 kept.extend_from_slice(&buffer[..room]);
                 dropped += count - room;
             }
             Err(Errno::INTR) => {}
             _ => return kept,
         }
-        if dropped > MOST_DROPPED || left.is_zero() {
+        if dropped > MAX_DROPPED || left.is_zero() {
             return kept;
         }
     }
 }
 
-fn may_be_whole(bytes: &[u8]) -> bool {
+fn is_complete_json(bytes: &[u8]) -> bool {
     bytes.trim_ascii_end().ends_with(b"}") && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
@@ -84,7 +84,7 @@ mod tests {
     fn more_than_a_mebibyte_is_read_but_not_kept() {
         let (mut ours, theirs) = UnixStream::pair().expect("a pair");
         let writer = std::thread::spawn(move || ours.write_all(&vec![b'x'; 3 << 20]));
-        assert_eq!(read_from(&theirs, Duration::from_secs(20)).len(), MOST);
+        assert_eq!(read_from(&theirs, Duration::from_secs(20)).len(), MAX_KEPT);
         assert!(writer.join().expect("no panic").is_ok(), "nobody broke the pipe");
     }
 }

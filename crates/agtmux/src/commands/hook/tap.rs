@@ -15,18 +15,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::Value;
 
-use super::event::{Event, Place};
+use super::event::{HookEvent, HookOrigin};
 use super::{deliver, payload};
 
 mod osc;
 
-use osc::Codes;
+use osc::OscScanner;
 
-pub(super) const TAP: &str = "--tap";
+pub(super) const TAP_FLAG: &str = "--tap";
 
 /// How long it may outlive the agent.
-const STILL_NEEDED: Duration = Duration::from_secs(1);
-const MOST_WAITING: usize = 64;
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_QUEUED: usize = 64;
 
 /// `--tap AGENT PANE PID TMUX-SOCKET DAEMON-SOCKET`
 pub(super) fn run(words: &[OsString]) {
@@ -35,8 +35,9 @@ pub(super) fn run(words: &[OsString]) {
     let (Some(pane), Some(pid)) = (number(pane), number(pid)) else { return };
     let (Some(agent), Some(server)) = (agent.to_str(), server.to_str()) else { return };
     let daemon = PathBuf::from(daemon);
-    let tap = Tap { agent: agent.into(), pane: format!("%{pane}"), pid, server: server.into(), daemon: daemon.clone() };
-    let codes = Arc::new(Queue::default());
+    let tap =
+        OscTap { agent: agent.into(), pane: format!("%{pane}"), pid, server: server.into(), daemon: daemon.clone() };
+    let codes = Arc::new(CodeQueue::default());
     let found = codes.clone();
     // The pane must never wait for the daemon: whoever reads does nothing else.
     thread::spawn(move || tap.deliver_all(&found));
@@ -47,28 +48,28 @@ pub(super) fn run(words: &[OsString]) {
 /// What was found and is not delivered yet. Anybody can write codes to a terminal, and faster than they are taken: the
 /// oldest make room.
 #[derive(Default)]
-struct Queue {
-    codes: Mutex<VecDeque<Code>>,
+struct CodeQueue {
+    codes: Mutex<VecDeque<FoundCode>>,
     more: Condvar,
 }
 
-type Code = (Timestamp, String, Value);
+type FoundCode = (Timestamp, String, Value);
 
-impl Queue {
-    fn push(&self, code: Code) {
+impl CodeQueue {
+    fn push(&self, code: FoundCode) {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         // Agents say it again with each frame that they draw.
         if codes.back().is_some_and(|(_, _, last)| *last == code.2) {
             return;
         }
         codes.push_back(code);
-        if codes.len() > MOST_WAITING {
+        if codes.len() > MAX_QUEUED {
             codes.pop_front();
         }
         self.more.notify_one();
     }
 
-    fn pop(&self) -> Code {
+    fn pop(&self) -> FoundCode {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match codes.pop_front() {
@@ -79,7 +80,7 @@ impl Queue {
     }
 }
 
-struct Tap {
+struct OscTap {
     agent: String,
     pane: String,
     pid: u32,
@@ -87,18 +88,19 @@ struct Tap {
     daemon: PathBuf,
 }
 
-impl Tap {
-    fn deliver_all(&self, found: &Queue) -> ! {
+impl OscTap {
+    fn deliver_all(&self, found: &CodeQueue) -> ! {
         let mut last = None;
         loop {
             let (time, state, fields) = found.pop();
             if last.as_ref() == Some(&fields) {
                 continue;
             }
-            let event = Event::new("osc", &state, time).agent(&self.agent).pid(self.pid).payload(Some(fields.clone()));
-            let place = Place::in_pane(&self.pane, &self.server);
+            let event =
+                HookEvent::new("osc", &state, time).agent(&self.agent).pid(self.pid).payload(Some(fields.clone()));
+            let place = HookOrigin::in_pane(&self.pane, &self.server);
             // One that cannot be delivered is old by the time it could be; the next one tells more.
-            if deliver::post(&self.daemon, &payload::fit(event.into_wire(place))).is_ok() {
+            if deliver::post(&self.daemon, &payload::encode_to_fit(event.into_wire(place))).is_ok() {
                 last = Some(fields);
             }
         }
@@ -106,13 +108,13 @@ impl Tap {
 }
 
 /// Until there is nothing to read, nobody to read it of, or nobody to read it for.
-fn read_all(codes: &Queue, pid: u32, daemon: &Path) -> io::Result<()> {
+fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
     let stdin = io::stdin();
-    let mut found = Codes::default();
+    let mut found = OscScanner::default();
     let mut buffer = vec![0; 64 << 10];
     // It says nothing on it; but when it ends, the line does.
-    let mut line = open_line(daemon)?;
-    let pause = Timespec::try_from(STILL_NEEDED).ok();
+    let mut line = connect_daemon(daemon)?;
+    let pause = Timespec::try_from(CHECK_INTERVAL).ok();
     loop {
         let mut watched = vec![PollFd::new(&stdin, PollFlags::IN)];
         watched.extend(line.iter().map(|line| PollFd::new(line, PollFlags::IN)));
@@ -127,7 +129,7 @@ fn read_all(codes: &Queue, pid: u32, daemon: &Path) -> io::Result<()> {
         }
         if hung_up {
             // It hangs up on those who say nothing, too.
-            line = open_line(daemon)?;
+            line = connect_daemon(daemon)?;
         }
         if input {
             let length = stdin.lock().read(&mut buffer)?;
@@ -142,7 +144,7 @@ fn read_all(codes: &Queue, pid: u32, daemon: &Path) -> io::Result<()> {
 }
 
 /// None where the daemon lives and has no time.
-fn open_line(daemon: &Path) -> io::Result<Option<UnixStream>> {
+fn connect_daemon(daemon: &Path) -> io::Result<Option<UnixStream>> {
     match deliver::open(daemon) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         line => line.map(Some),

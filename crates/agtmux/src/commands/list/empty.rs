@@ -1,31 +1,32 @@
 //! Why a list is empty. "Nothing" has many causes, and each has another remedy.
 
-use agtmux_api::wire::{Filters, Health, Scope};
+use agtmux_api::wire::{DaemonHealth, ListFilters, ListScope};
 
-use crate::message::Message;
+use crate::message::CliMessage;
 
-pub(crate) fn explain(scope: Scope, filters: &Filters, health: &Health) -> Message {
+pub(crate) fn explain(scope: ListScope, filters: &ListFilters, health: &DaemonHealth) -> CliMessage {
     if health.servers.is_empty() && health.target_errors.is_empty() {
-        return Message::new("no tmux server is running for this user").hint("tmux new").hint("agtmux demo");
+        return CliMessage::new("no tmux server is running for this user").hint("tmux new").hint("agtmux demo");
     }
     if health.servers.is_empty() {
-        return Message::new(format!("no {scope} are known: nothing could be read yet")).hint("agtmux daemon status");
+        return CliMessage::new(format!("no {scope} are known: nothing could be read yet"))
+            .hint("agtmux daemon status");
     }
     let chosen = describe(filters);
     if !chosen.is_empty() {
-        return Message::new(format!("no {scope} match {}", chosen.join(", "))).hint(format!("agtmux list {scope}"));
+        return CliMessage::new(format!("no {scope} match {}", chosen.join(", "))).hint(format!("agtmux list {scope}"));
     }
     let panes: u32 = health.servers.iter().map(|server| server.panes).sum();
     let servers = count(health.servers.len() as u32, "tmux server");
-    if scope == Scope::Panes && !filters.all {
+    if scope == ListScope::Panes && !filters.all {
         let panes = if panes == 1 { "the only pane".to_owned() } else { format!("any of the {panes} panes") };
-        let message = Message::new(format!("no agent runs in {panes} on {servers}"));
+        let message = CliMessage::new(format!("no agent runs in {panes} on {servers}"));
         return message.hint("agtmux list panes --all   (every pane)");
     }
-    Message::new(format!("there are no {scope} on {servers}")).hint("tmux new").hint("agtmux demo")
+    CliMessage::new(format!("there are no {scope} on {servers}")).hint("tmux new").hint("agtmux demo")
 }
 
-fn describe(filters: &Filters) -> Vec<String> {
+fn describe(filters: &ListFilters) -> Vec<String> {
     let given = [
         ("--target", filters.target.as_deref()),
         ("--target-session", filters.target_session.as_deref()),
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
     use agtmux_api::wire::{ServerHealth, StoreHealth};
 
-    fn health(panes: &[u32]) -> Health {
+    fn health(panes: &[u32]) -> DaemonHealth {
         let server = |panes: &u32| ServerHealth {
             target: "host".into(),
             server: "default".into(),
@@ -61,7 +62,7 @@ mod tests {
             evidence: "events".into(),
             hooks: true,
         };
-        Health {
+        DaemonHealth {
             schema_version: 1,
             status: "ok".into(),
             version: "0".into(),
@@ -79,19 +80,19 @@ mod tests {
 
     #[test]
     fn no_server_is_not_no_agent() {
-        let told = explain(Scope::Panes, &Filters::default(), &health(&[])).to_string();
+        let told = explain(ListScope::Panes, &ListFilters::default(), &health(&[])).to_string();
         assert_eq!(told, "agtmux: no tmux server is running for this user\n  try: tmux new\n  try: agtmux demo\n");
-        let told = explain(Scope::Panes, &Filters::default(), &health(&[5, 7])).to_string();
+        let told = explain(ListScope::Panes, &ListFilters::default(), &health(&[5, 7])).to_string();
         assert!(told.starts_with("agtmux: no agent runs in any of the 12 panes on 2 tmux servers\n"), "{told}");
         assert!(told.contains("agtmux list panes --all"), "{told}");
-        let told = explain(Scope::Panes, &Filters::default(), &health(&[1])).headline();
+        let told = explain(ListScope::Panes, &ListFilters::default(), &health(&[1])).headline();
         assert_eq!(told, "no agent runs in the only pane on 1 tmux server");
     }
 
     #[test]
     fn filters_that_match_nothing_are_named() {
-        let filters = Filters { session: Some("wörk\x1b".into()), needs_action: true, ..Filters::default() };
-        let told = explain(Scope::Panes, &filters, &health(&[1])).to_string();
+        let filters = ListFilters { session: Some("wörk\x1b".into()), needs_action: true, ..ListFilters::default() };
+        let told = explain(ListScope::Panes, &filters, &health(&[1])).to_string();
         assert!(told.starts_with("agtmux: no panes match --session wörk\\x1b, --needs-action\n"), "{told}");
     }
 }

@@ -8,20 +8,20 @@ mod windows;
 
 use clap::{Args, Subcommand};
 
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Default, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ListArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<ListCommand>,
     /// `agtmux list` alone lists panes.
     #[command(flatten)]
     panes: panes::PanesArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ListCommand {
     /// Panes in which an agent runs, or all of them
     Panes(panes::PanesArgs),
     /// Windows, and what the agents in them amount to
@@ -30,11 +30,11 @@ enum What {
     Sessions(sessions::SessionsArgs),
 }
 
-pub(crate) async fn run(args: ListArgs) -> Result<Exit, CliError> {
+pub(crate) async fn run(args: ListArgs) -> Result<CliExit, CliError> {
     match args.what {
         None => panes::run(args.panes).await,
-        Some(What::Panes(args)) => panes::run(args).await,
-        Some(What::Windows(args)) => windows::run(args).await,
-        Some(What::Sessions(args)) => sessions::run(args).await,
+        Some(ListCommand::Panes(args)) => panes::run(args).await,
+        Some(ListCommand::Windows(args)) => windows::run(args).await,
+        Some(ListCommand::Sessions(args)) => sessions::run(args).await,
     }
 }

@@ -1,9 +1,9 @@
-use agtmux_api::wire::{Listing, PaneItem, Scope};
+use agtmux_api::wire::{ListResponse, ListScope, PaneItem};
 use clap::Args;
 
-use super::show::{Request, show};
+use super::show::{ListRequest, show};
 use crate::commands::filters::FilterArgs;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::render;
 
 #[derive(Debug, Default, Args)]
@@ -15,7 +15,7 @@ pub(crate) struct PanesArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: PanesArgs) -> Result<Exit, CliError> {
-    let request = Request { scope: Scope::Panes, query: args.filters.query(), json: args.json };
-    show(request, |listing: &Listing<PaneItem>| render::panes(&listing.items, listing.generated_at)).await
+pub(super) async fn run(args: PanesArgs) -> Result<CliExit, CliError> {
+    let request = ListRequest { scope: ListScope::Panes, query: args.filters.query(), json: args.json };
+    show(request, |listing: &ListResponse<PaneItem>| render::panes(&listing.items, listing.generated_at)).await
 }

@@ -1,10 +1,10 @@
-use agtmux_api::wire::{GroupBy, ListQuery, Listing, Scope, SessionItem};
+use agtmux_api::wire::{ListQuery, ListResponse, ListScope, SessionGrouping, SessionItem};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::show::{Request, show};
+use super::show::{ListRequest, show};
 use crate::commands::filters::FilterArgs;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::render;
 
 const BY_TARGET_SESSION: &str = "target-session";
@@ -19,21 +19,21 @@ pub(crate) struct SessionsArgs {
     agent_summary: bool,
     /// A row for each session of each target, or one for all sessions of one name
     #[arg(long, value_name = "GROUPING", default_value = BY_TARGET_SESSION, value_parser = groupings())]
-    group_by: GroupBy,
+    group_by: SessionGrouping,
     /// Print the daemon's answer as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) async fn run(args: SessionsArgs) -> Result<Exit, CliError> {
+pub(super) async fn run(args: SessionsArgs) -> Result<CliExit, CliError> {
     let query = ListQuery { group_by: Some(args.group_by), ..args.filters.query() };
-    let request = Request { scope: Scope::Sessions, query, json: args.json };
-    show(request, |listing: &Listing<SessionItem>| render::sessions(&listing.items, args.agent_summary)).await
+    let request = ListRequest { scope: ListScope::Sessions, query, json: args.json };
+    show(request, |listing: &ListResponse<SessionItem>| render::sessions(&listing.items, args.agent_summary)).await
 }
 
-fn groupings() -> impl TypedValueParser<Value = GroupBy> {
+fn groupings() -> impl TypedValueParser<Value = SessionGrouping> {
     PossibleValuesParser::new([BY_TARGET_SESSION, BY_SESSION_NAME]).map(|word| match word.as_str() {
-        BY_SESSION_NAME => GroupBy::SessionName,
-        _ => GroupBy::TargetSession,
+        BY_SESSION_NAME => SessionGrouping::SessionName,
+        _ => SessionGrouping::TargetSession,
     })
 }

@@ -1,43 +1,43 @@
-use agtmux_api::wire::{ListQuery, Listing, Scope};
+use agtmux_api::wire::{ListQuery, ListResponse, ListScope};
 use serde::de::DeserializeOwned;
 
 use super::empty;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
 use crate::output;
-use crate::render::{self, Table};
-use crate::terminal::Terminal;
+use crate::render::{self, TextTable};
+use crate::terminal::StdoutTerminal;
 
-pub(super) struct Request {
-    pub(super) scope: Scope,
+pub(super) struct ListRequest {
+    pub(super) scope: ListScope,
     pub(super) query: ListQuery,
     pub(super) json: bool,
 }
 
 /// Asks the daemon and prints its answer: as it came for programs, as a table for people.
 pub(super) async fn show<T: DeserializeOwned>(
-    request: Request,
-    table: impl FnOnce(&Listing<T>) -> Table,
-) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
-    let bytes = daemon.bytes(&format!("/v1/{}", request.scope), &request.query).await?;
+    request: ListRequest,
+    table: impl FnOnce(&ListResponse<T>) -> TextTable,
+) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
+    let bytes = daemon.get_bytes(&format!("/v1/{}", request.scope), &request.query).await?;
     if request.json {
         output::line(&bytes)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
-    let listing: Listing<T> = parse(&bytes)?;
-    listing.target_errors.iter().for_each(|error| render::target_error(error).tell());
+    let listing: ListResponse<T> = parse(&bytes)?;
+    listing.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
     if listing.items.is_empty() {
         let health = daemon.get("/v1/health", &ListQuery::default()).await?;
-        empty::explain(request.scope, &listing.filters, &health).tell();
-        return Ok(Exit::Ok);
+        empty::explain(request.scope, &listing.filters, &health).print_stderr();
+        return Ok(CliExit::Ok);
     }
-    let terminal = Terminal::of_stdout();
+    let terminal = StdoutTerminal::detect();
     let mut lines = table(&listing).lines(&terminal);
     if terminal.is_tty {
         lines.push(String::new());
         lines.push(render::summary_line(&listing.summary, terminal.colour));
     }
     output::lines(&lines)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -1,9 +1,9 @@
-use agtmux_api::wire::{Listing, Scope, WindowItem};
+use agtmux_api::wire::{ListResponse, ListScope, WindowItem};
 use clap::Args;
 
-use super::show::{Request, show};
+use super::show::{ListRequest, show};
 use crate::commands::filters::FilterArgs;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 use crate::render;
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct WindowsArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: WindowsArgs) -> Result<Exit, CliError> {
-    let request = Request { scope: Scope::Windows, query: args.filters.query(), json: args.json };
-    show(request, |listing: &Listing<WindowItem>| render::windows(&listing.items, args.with_agent_status)).await
+pub(super) async fn run(args: WindowsArgs) -> Result<CliExit, CliError> {
+    let request = ListRequest { scope: ListScope::Windows, query: args.filters.query(), json: args.json };
+    show(request, |listing: &ListResponse<WindowItem>| render::windows(&listing.items, args.with_agent_status)).await
 }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use agtmux_daemon::{Replayed, replay_database, replay_lines};
+use agtmux_daemon::{ReplayOutcome, replay_database, replay_lines};
 use clap::Args;
 
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -20,9 +20,12 @@ pub(crate) struct ReplayArgs {
     jsonl: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &ReplayArgs) -> Result<CliExit, CliError> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        CliError::new(Exit::Usage, Message::new(error.to_string()).hint("agtmux daemon status   (shows the database)"))
+        CliError::new(
+            CliExit::Usage,
+            CliMessage::new(error.to_string()).hint("agtmux daemon status   (shows the database)"),
+        )
     };
     let outcome = match (&args.db, &args.jsonl) {
         (Some(db), _) => replay_database(db).map_err(|error| unreadable(&error))?,
@@ -34,12 +37,12 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, CliError> {
         (None, None) => return Err(unreadable(&"neither --db nor --jsonl is given")),
     };
     match outcome {
-        Replayed::Same { inputs, transitions } => {
+        ReplayOutcome::Same { inputs, transitions } => {
             output::line(format!("no difference in {inputs} inputs and {transitions} transitions").as_bytes())?;
-            Ok(Exit::Ok)
+            Ok(CliExit::Ok)
         }
-        Replayed::Differs { n, stored, replayed } => {
-            let message = Message::new(format!("input {n} gives another result than it did"))
+        ReplayOutcome::Differs { n, stored, replayed } => {
+            let message = CliMessage::new(format!("input {n} gives another result than it did"))
                 .because(format!("stored:   {stored}"))
                 .because(format!("replayed: {replayed}"))
                 .hint("keep a copy of the file: it shows a fault of agtmux");

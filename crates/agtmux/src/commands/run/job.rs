@@ -13,25 +13,25 @@ use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
-use super::signals::{Received, Signals};
+use super::signals::{BlockedSignals, ReceivedSignal};
 use super::spawn::spawn;
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ChildEnd {
     Exited(i32),
     /// By the signal of this number. Real-time signals have no name in any list.
     Killed(i32),
 }
 
-pub(crate) struct Job {
+pub(crate) struct ChildJob {
     child: Pid,
-    signals: Signals,
+    signals: BlockedSignals,
     /// Its terminal was taken away.
     hung_up: Cell<bool>,
 }
 
-impl Job {
+impl ChildJob {
     pub(super) fn start(words: &[OsString]) -> io::Result<Self> {
         Self::start_with(words, std::env::vars_os())
     }
@@ -41,7 +41,7 @@ impl Job {
         words: &[OsString],
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> io::Result<Self> {
-        let (signals, usual) = Signals::hold()?;
+        let (signals, usual) = BlockedSignals::block()?;
         match spawn(words, variables, &usual) {
             Ok(child) => Ok(Self { child, signals, hung_up: Cell::new(false) }),
             Err(error) => {
@@ -61,58 +61,58 @@ impl Job {
     }
 
     /// Returns when the child has ended.
-    pub(crate) fn wait(&self) -> End {
+    pub(crate) fn wait(&self) -> ChildEnd {
         loop {
-            if let Some(end) = self.look() {
+            if let Some(end) = self.poll_child() {
                 return end;
             }
             if let Some(received) = self.signals.next() {
-                self.pass_on(&received);
+                self.forward_signal(&received);
             }
         }
     }
 
     /// Takes in all that has happened to the child.
-    fn look(&self) -> Option<End> {
+    fn poll_child(&self) -> Option<ChildEnd> {
         let flags = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
         let child = rustix::process::Pid::from_raw(self.child.as_raw());
         loop {
             match waitpid(child, flags) {
                 Ok(Some((_, status))) => {
                     if let Some(code) = status.exit_status() {
-                        return Some(End::Exited(code));
+                        return Some(ChildEnd::Exited(code));
                     } else if let Some(signal) = status.terminating_signal() {
-                        return Some(End::Killed(signal));
+                        return Some(ChildEnd::Killed(signal));
                     } else if let Some(Ok(signal)) = status.stopping_signal().map(Signal::try_from) {
-                        self.stop_too(signal);
+                        self.stop_like_child(signal);
                     }
                 }
                 Ok(None) => return None,
                 Err(Errno::INTR) => {}
                 // Somebody else has waited for it: that is its end, too.
-                Err(_) => return Some(End::Exited(Exit::Failed as i32)),
+                Err(_) => return Some(ChildEnd::Exited(CliExit::Failed as i32)),
             }
         }
     }
 
     /// What was sent to the group has reached the child as well, and cannot be told from what was sent to us alone: better
     /// twice than not at all.
-    fn pass_on(&self, received: &Received) {
+    fn forward_signal(&self, received: &ReceivedSignal) {
         if received.signal == Signal::SIGCHLD {
             return;
         }
         if received.signal == Signal::SIGHUP {
             self.hung_up.set(true);
         }
-        if received.is_news_to(self.child) {
+        if received.should_forward_to(self.child) {
             let _ = kill(self.child, received.signal);
         }
     }
 
     /// The shell waits for us, not for the child: it must see us stop, by the same signal. Where no shell would wake us
     /// up again we stay awake.
-    fn stop_too(&self, signal: Signal) {
-        if !has_a_shell() {
+    fn stop_like_child(&self, signal: Signal) {
+        if !has_job_control_shell() {
             return;
         }
         let only = SigSet::from(signal);
@@ -123,10 +123,10 @@ impl Job {
         let _ = only.thread_block();
     }
 
-    pub(crate) fn end_like_it(&self, end: End) -> Result<Exit, CliError> {
+    pub(crate) fn exit_like_child(&self, end: ChildEnd) -> Result<CliExit, CliError> {
         match end {
-            End::Exited(code) => exit(code),
-            End::Killed(number) => {
+            ChildEnd::Exited(code) => exit(code),
+            ChildEnd::Killed(number) => {
                 if let Ok(signal) = Signal::try_from(number) {
                     // The child has dumped its core, if it wanted to.
                     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
@@ -143,7 +143,7 @@ impl Job {
 }
 
 /// Our parent is of the same session but not of our job, as a shell with job control is.
-fn has_a_shell() -> bool {
+fn has_job_control_shell() -> bool {
     let parent = getppid();
     getsid(Some(parent)) == getsid(None) && getpgid(Some(parent)) != Ok(getpgrp())
 }

@@ -8,15 +8,15 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use agtmux_core::task::Signal;
+use agtmux_core::task::ExitSignal;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::commands::hook::{Event, send};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use job::{End, Job};
+use crate::commands::hook::{HookEvent, send};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use job::{ChildEnd, ChildJob};
 
 #[derive(Debug, Args)]
 #[command(
@@ -24,34 +24,38 @@ use job::{End, Job};
     ours: 128 and the signal's number if one ended it, 127 if it was not found, 126 if it cannot be executed. \
     Without a daemon it runs just the same."
 )]
-pub(crate) struct RunArgs {
+pub(crate) struct AgentRunArgs {
     /// A name to know it by, which can stand where an agent is asked for
-    #[arg(long, value_parser = short_name)]
+    #[arg(long, value_parser = parse_name)]
     name: Option<String>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
-fn short_name(given: &str) -> Result<String, String> {
-    match agtmux_core::refs::is_name(given) {
+fn parse_name(given: &str) -> Result<String, String> {
+    match agtmux_core::refs::is_agent_name(given) {
         true => Ok(given.to_owned()),
         false => Err("a name has letters, digits, '-', '_' and '.', and 64 of them at the most".into()),
     }
 }
 
-pub(crate) fn run(args: &RunArgs) -> Result<Exit, CliError> {
+pub(crate) fn run(args: &AgentRunArgs) -> Result<CliExit, CliError> {
     let began = Timestamp::now();
-    let job = Job::start(&args.command).map_err(|error| not_started(&args.command, &error))?;
-    let about = |more: Value| about(args, job.pid(), more);
-    send(Event::new("wrapper", "agent-started", began).pid(job.pid()).payload(Some(about(json!({})))));
+    let job = ChildJob::start(&args.command).map_err(|error| start_error(&args.command, &error))?;
+    let about = |more: Value| event_payload(args, job.pid(), more);
+    send(HookEvent::new("wrapper", "agent-started", began).pid(job.pid()).payload(Some(about(json!({})))));
     let end = job.wait();
-    send(Event::new("wrapper", "agent-exited", Timestamp::now()).pid(job.pid()).payload(Some(about(told(end)))));
-    job.end_like_it(end)
+    send(
+        HookEvent::new("wrapper", "agent-exited", Timestamp::now())
+            .pid(job.pid())
+            .payload(Some(about(end_fields(end)))),
+    );
+    job.exit_like_child(end)
 }
 
 /// The program's name only: its arguments may hold a prompt, or a secret.
-fn about(args: &RunArgs, pid: u32, more: Value) -> Value {
+fn event_payload(args: &AgentRunArgs, pid: u32, more: Value) -> Value {
     let program = args.command.first().map(Path::new).and_then(Path::file_name).map(|name| name.to_string_lossy());
     let mut about = json!({"program": program, "pid": pid});
     if let Some(name) = &args.name {
@@ -63,22 +67,23 @@ fn about(args: &RunArgs, pid: u32, more: Value) -> Value {
     about
 }
 
-fn told(end: End) -> Value {
+fn end_fields(end: ChildEnd) -> Value {
     match end {
-        End::Exited(code) => json!({"exit_code": code}),
-        End::Killed(signal) => {
-            let name = u8::try_from(signal).map_or_else(|_| signal.to_string(), |signal| Signal(signal).to_string());
+        ChildEnd::Exited(code) => json!({"exit_code": code}),
+        ChildEnd::Killed(signal) => {
+            let name =
+                u8::try_from(signal).map_or_else(|_| signal.to_string(), |signal| ExitSignal(signal).to_string());
             json!({"signal": signal, "signal_name": name})
         }
     }
 }
 
-fn not_started(command: &[OsString], error: &std::io::Error) -> CliError {
+fn start_error(command: &[OsString], error: &std::io::Error) -> CliError {
     let name = command.first().map(|program| program.to_string_lossy()).unwrap_or_default();
     let missing = error.kind() == ErrorKind::NotFound;
-    let message = Message::new(format!("cannot run '{name}': {error}"));
+    let message = CliMessage::new(format!("cannot run '{name}': {error}"));
     let message = if missing { message.hint(format!("command -v {name}")) } else { message };
-    CliError::new(if missing { Exit::NotFound } else { Exit::NotExecutable }, message)
+    CliError::new(if missing { CliExit::NotFound } else { CliExit::NotExecutable }, message)
 }
 
 #[cfg(test)]
@@ -87,12 +92,13 @@ mod tests {
 
     #[test]
     fn arguments_are_not_told() {
-        let args = RunArgs { name: Some("reviewer".into()), command: vec!["/opt/bin/claude".into(), "secret".into()] };
-        let said = about(&args, 7, told(End::Killed(9)));
+        let args =
+            AgentRunArgs { name: Some("reviewer".into()), command: vec!["/opt/bin/claude".into(), "secret".into()] };
+        let said = event_payload(&args, 7, end_fields(ChildEnd::Killed(9)));
         assert_eq!(
             said,
             json!({"program": "claude", "pid": 7, "name": "reviewer", "signal": 9, "signal_name": "SIGKILL"})
         );
-        assert_eq!(told(End::Exited(3)), json!({"exit_code": 3}));
+        assert_eq!(end_fields(ChildEnd::Exited(3)), json!({"exit_code": 3}));
     }
 }

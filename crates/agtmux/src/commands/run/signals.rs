@@ -20,35 +20,36 @@ const WATCHED: [Signal; 11] = [
 ];
 
 /// What a terminal sends to everybody in its foreground group.
-const TERMINALS: [Signal; 5] = [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
+const TERMINAL_SIGNALS: [Signal; 5] =
+    [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
 /// One that has come.
-pub(super) struct Received {
+pub(super) struct ReceivedSignal {
     pub(super) signal: Signal,
     /// None for the kernel, or where it is not told.
     sender: Option<Pid>,
     from_terminal: bool,
 }
 
-impl Received {
+impl ReceivedSignal {
     /// Whether the child has to be told. What a terminal sent has reached it already. And nobody is told what he said
     /// himself, as a program that signals its own group would be.
-    pub(super) fn is_news_to(&self, child: Pid) -> bool {
+    pub(super) fn should_forward_to(&self, child: Pid) -> bool {
         !self.from_terminal && self.sender != Some(child)
     }
 }
 
 /// Signals that are kept back until they are asked for.
-pub(super) struct Signals {
+pub(super) struct BlockedSignals {
     #[cfg(target_os = "linux")]
     fd: nix::sys::signalfd::SignalFd,
     #[cfg(not(target_os = "linux"))]
     watched: SigSet,
 }
 
-impl Signals {
+impl BlockedSignals {
     /// From now on, with the mask from before.
-    pub(super) fn hold() -> io::Result<(Self, SigSet)> {
+    pub(super) fn block() -> io::Result<(Self, SigSet)> {
         collect_child_status()?;
         let watched: SigSet = WATCHED.into_iter().collect();
         let signals = Self::of(watched)?;
@@ -66,32 +67,36 @@ fn collect_child_status() -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-impl Signals {
+impl BlockedSignals {
     fn of(watched: SigSet) -> io::Result<Self> {
         use nix::sys::signalfd::{SfdFlags, SignalFd};
         Ok(Self { fd: SignalFd::with_flags(&watched, SfdFlags::SFD_CLOEXEC)? })
     }
 
     /// Waits for the next one. None for a wait that was cut short.
-    pub(super) fn next(&self) -> Option<Received> {
+    pub(super) fn next(&self) -> Option<ReceivedSignal> {
         let told = self.fd.read_signal().ok()??;
         let signal = Signal::try_from(told.ssi_signo.cast_signed()).ok()?;
         let from_kernel = told.ssi_code == nix::libc::SI_KERNEL;
         let sender = (!from_kernel).then(|| Pid::from_raw(told.ssi_pid.cast_signed()));
-        Some(Received { signal, sender, from_terminal: from_kernel && TERMINALS.contains(&signal) })
+        Some(ReceivedSignal { signal, sender, from_terminal: from_kernel && TERMINAL_SIGNALS.contains(&signal) })
     }
 }
 
 /// Where it is not told who sent a signal, one such in the foreground is taken for the terminal's.
 #[cfg(not(target_os = "linux"))]
-impl Signals {
+impl BlockedSignals {
     fn of(watched: SigSet) -> io::Result<Self> {
         Ok(Self { watched })
     }
 
-    pub(super) fn next(&self) -> Option<Received> {
+    pub(super) fn next(&self) -> Option<ReceivedSignal> {
         let signal = self.watched.wait().ok()?;
-        Some(Received { signal, sender: None, from_terminal: TERMINALS.contains(&signal) && in_foreground() })
+        Some(ReceivedSignal {
+            signal,
+            sender: None,
+            from_terminal: TERMINAL_SIGNALS.contains(&signal) && in_foreground(),
+        })
     }
 }
 

@@ -14,9 +14,9 @@ use rustix::fs::{Access, access};
 
 const SHELL: &str = "/bin/sh";
 /// Where programs are if nobody says where.
-const USUAL_PLACES: &str = "/bin:/usr/bin";
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 /// How much of a file is looked at to tell a script.
-const BEGINNING: u64 = 128;
+const SNIFF_BYTES: u64 = 128;
 
 /// With these variables and this mask. std's own way hands our mask down, and we need another one.
 pub(super) fn spawn(
@@ -25,7 +25,7 @@ pub(super) fn spawn(
     mask: &SigSet,
 ) -> io::Result<Pid> {
     let variable = |(name, value): (OsString, OsString)| {
-        text([name.into_vec(), value.into_vec()].join(OsStr::new("=").as_bytes()))
+        c_string([name.into_vec(), value.into_vec()].join(OsStr::new("=").as_bytes()))
     };
     let environment: Vec<CString> = variables.map(variable).collect::<io::Result<_>>()?;
     match start(words, &environment, mask) {
@@ -40,7 +40,7 @@ pub(super) fn spawn(
 }
 
 fn start(words: &[OsString], environment: &[CString], mask: &SigSet) -> io::Result<Pid> {
-    let args: Vec<CString> = words.iter().map(|word| text(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
+    let args: Vec<CString> = words.iter().map(|word| c_string(word.as_bytes().to_vec())).collect::<io::Result<_>>()?;
     let program = args.first().ok_or(io::ErrorKind::NotFound)?;
     let mut attributes = PosixSpawnAttr::init()?;
     attributes.set_sigmask(mask)?;
@@ -50,18 +50,18 @@ fn start(words: &[OsString], environment: &[CString], mask: &SigSet) -> io::Resu
     Ok(posix_spawnp(program, &PosixSpawnFileActions::init()?, &attributes, &args, environment)?)
 }
 
-fn text(bytes: Vec<u8>) -> io::Result<CString> {
+fn c_string(bytes: Vec<u8>) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
 /// The file that the kernel would not start, if it is one for a shell: without `#!`, but text.
 fn script(program: &OsStr) -> Option<PathBuf> {
-    let path = if program.as_bytes().contains(&b'/') { program.into() } else { in_path(program)? };
+    let path = if program.as_bytes().contains(&b'/') { program.into() } else { find_in_path(program)? };
     is_text(&path).then_some(path)
 }
 
-fn in_path(program: &OsStr) -> Option<PathBuf> {
-    let places = std::env::var_os("PATH").unwrap_or_else(|| USUAL_PLACES.into());
+fn find_in_path(program: &OsStr) -> Option<PathBuf> {
+    let places = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     // An empty place is the directory that we are in.
     let mut files = std::env::split_paths(&places).map(|place| Path::new(".").join(place).join(program));
     files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
@@ -70,7 +70,7 @@ fn in_path(program: &OsStr) -> Option<PathBuf> {
 /// A program for another machine is not given to a shell.
 fn is_text(path: &Path) -> bool {
     let mut beginning = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    let read = File::open(path).and_then(|file| file.take(SNIFF_BYTES).read_to_end(&mut beginning));
     let first_line = beginning.split(|byte| *byte == b'\n').next().unwrap_or_default();
     read.is_ok() && !first_line.contains(&0)
 }

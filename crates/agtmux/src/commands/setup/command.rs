@@ -2,25 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::message::Message;
+use crate::message::CliMessage;
 
 /// What every entry of ours is known by.
 const NAME: &str = "agtmux";
 
 /// `'/path/of/agtmux' hook claude Stop`
 #[derive(Debug, Clone)]
-pub(super) struct OurCommand {
+pub(super) struct HookCommand {
     program: String,
     agent: &'static str,
 }
 
-impl OurCommand {
+impl HookCommand {
     pub(super) fn new(program: &str, agent: &'static str) -> Self {
         Self { program: program.to_owned(), agent }
     }
 
     /// The same for an agtmux in another place.
-    pub(super) fn at(&self, program: &str) -> Self {
+    pub(super) fn with_program(&self, program: &str) -> Self {
         Self::new(program, self.agent)
     }
 
@@ -42,7 +42,7 @@ impl OurCommand {
     }
 
     /// Just as we write it, also if that was an agtmux in another place.
-    pub(super) fn is_one(&self, line: &str, event: &str) -> bool {
+    pub(super) fn matches_line(&self, line: &str, event: &str) -> bool {
         self.program_in(line, event).is_some()
     }
 
@@ -52,7 +52,7 @@ impl OurCommand {
         unquoted(program).filter(|program| is_agtmux(program))
     }
 
-    pub(super) fn are_words(&self, words: &[&str], event: &str, then: &str) -> bool {
+    pub(super) fn matches_words(&self, words: &[&str], event: &str, then: &str) -> bool {
         matches!(words, [program, "hook", agent, what, rest @ ..]
             if *agent == self.agent && *what == event && is_agtmux(program)
                 && rest.first().is_none_or(|next| *next == then))
@@ -78,24 +78,24 @@ fn unquoted(text: &str) -> Option<String> {
 
 /// Where this program is. A name on PATH that leads here outlives updates better than what it leads to.
 pub(super) fn own_path() -> std::io::Result<PathBuf> {
-    let exe = before_its_end(std::env::current_exe()?);
+    let exe = without_deleted_suffix(std::env::current_exe()?);
     let same = |path: &PathBuf| path.canonicalize().is_ok_and(|real| Some(real) == exe.canonicalize().ok());
     Ok(on_path(NAME).filter(same).unwrap_or(exe))
 }
 
 /// An update that replaces the program while it runs puts another one in its place.
-fn before_its_end(exe: PathBuf) -> PathBuf {
+fn without_deleted_suffix(exe: PathBuf) -> PathBuf {
     let replaced = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     replaced.filter(|path| !exe.exists() && path.is_file()).unwrap_or(exe)
 }
 
 /// Why entries that call this program could not be taken out again, if so.
-pub(super) fn misnamed(program: &Path) -> Option<Message> {
+pub(super) fn name_problem(program: &Path) -> Option<CliMessage> {
     if program.file_name().is_some_and(|name| name == NAME) && program.is_file() {
         return None;
     }
     let path = program.display();
-    let message = Message::new("nothing was changed, because hooks that call this agtmux would not be known again");
+    let message = CliMessage::new("nothing was changed, because hooks that call this agtmux would not be known again");
     Some(if program.is_file() {
         message
             .because(format!("it is '{path}', and setup knows its own hooks by the name '{NAME}'"))
@@ -120,18 +120,18 @@ mod tests {
     #[test]
     fn what_was_written_is_known_again() {
         for program in ["/usr/bin/agtmux", "/opt/it's here/agtmux"] {
-            let line = OurCommand::new(program, "claude").line("Stop");
-            let elsewhere = OurCommand::new("/elsewhere/agtmux", "claude");
+            let line = HookCommand::new(program, "claude").line("Stop");
+            let elsewhere = HookCommand::new("/elsewhere/agtmux", "claude");
             assert_eq!(elsewhere.program_in(&line, "Stop").as_deref(), Some(program));
-            assert!(!elsewhere.is_one(&line, "PreToolUse"), "{line}");
-            assert!(!OurCommand::new(program, "codex").is_one(&line, "Stop"), "{line}");
+            assert!(!elsewhere.matches_line(&line, "PreToolUse"), "{line}");
+            assert!(!HookCommand::new(program, "codex").matches_line(&line, "Stop"), "{line}");
         }
-        assert_eq!(OurCommand::new("/a'b/agtmux", "gemini").line("X"), r"'/a'\''b/agtmux' hook gemini X");
+        assert_eq!(HookCommand::new("/a'b/agtmux", "gemini").line("X"), r"'/a'\''b/agtmux' hook gemini X");
     }
 
     #[test]
     fn what_others_wrote_is_not_ours() {
-        let ours = OurCommand::new("/usr/bin/agtmux", "claude");
+        let ours = HookCommand::new("/usr/bin/agtmux", "claude");
         for line in [
             "",
             "agtmux",
@@ -144,12 +144,12 @@ mod tests {
             "log | '/usr/bin/agtmux' hook claude Stop",
             "'log' | '/usr/bin/agtmux' hook claude Stop",
         ] {
-            assert!(!ours.is_one(line, "Stop"), "{line}");
+            assert!(!ours.matches_line(line, "Stop"), "{line}");
         }
-        assert!(ours.are_words(&["/x/agtmux", "hook", "claude", "notify"], "notify", "--then"));
-        assert!(ours.are_words(&["/x/agtmux", "hook", "claude", "notify", "--then", "y"], "notify", "--then"));
-        assert!(!ours.are_words(&["/x/agtmux", "hook", "claude", "notify", "--mine"], "notify", "--then"));
-        assert!(!ours.are_words(&["agtmux", "hook", "claude", "notify"], "notify", "--then"));
-        assert!(!ours.are_words(&["/x/agtmux", "hook"], "notify", "--then"));
+        assert!(ours.matches_words(&["/x/agtmux", "hook", "claude", "notify"], "notify", "--then"));
+        assert!(ours.matches_words(&["/x/agtmux", "hook", "claude", "notify", "--then", "y"], "notify", "--then"));
+        assert!(!ours.matches_words(&["/x/agtmux", "hook", "claude", "notify", "--mine"], "notify", "--then"));
+        assert!(!ours.matches_words(&["agtmux", "hook", "claude", "notify"], "notify", "--then"));
+        assert!(!ours.matches_words(&["/x/agtmux", "hook"], "notify", "--then"));
     }
 }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
-use super::plan::Change;
+use super::plan::FileChange;
 
 /// No settings are as large as this.
-const LARGEST: u64 = 8 << 20;
+const MAX_BYTES: u64 = 8 << 20;
 
 /// The file itself: behind the links that lead to it, also if it or directories above it are not there yet.
-pub(super) fn target_of(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         found => return found,
@@ -23,7 +23,7 @@ pub(super) fn target_of(path: &Path) -> io::Result<PathBuf> {
         return Err(io::Error::new(ErrorKind::NotFound, "it is a link that leads nowhere, or is behind one"));
     }
     match (path.parent(), path.file_name()) {
-        (Some(dir), Some(name)) => Ok(target_of(dir)?.join(name)),
+        (Some(dir), Some(name)) => Ok(resolve_links(dir)?.join(name)),
         _ => Ok(path.to_owned()),
     }
 }
@@ -38,14 +38,14 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !meta.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a plain file"));
     }
-    if meta.len() > LARGEST {
+    if meta.len() > MAX_BYTES {
         return Err(io::Error::new(ErrorKind::InvalidData, "it has more than 8 MiB"));
     }
     fs::read(path).map(Some)
 }
 
 /// Replaces what is there by what should be, if it still is what was shown. Gives the name of the copy.
-pub(super) fn replace(change: &Change) -> io::Result<Option<PathBuf>> {
+pub(super) fn replace(change: &FileChange) -> io::Result<Option<PathBuf>> {
     let (path, before, after) = (change.target.as_path(), change.before.as_deref(), change.after.as_deref());
     if read(path)?.as_deref() != before.map(str::as_bytes) {
         return Err(io::Error::other("it has been changed in the meantime; nothing was written"));
@@ -92,7 +92,7 @@ fn back_up(path: &Path, text: &str) -> io::Result<PathBuf> {
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir)?;
-    let mut draft = draft_of(path)?;
+    let mut draft = create_draft(path)?;
     draft.write_all(text.as_bytes())?;
     if let Ok(meta) = fs::metadata(path) {
         // Only root can give a file away; everyone else owns it already.
@@ -104,24 +104,24 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-const DRAFT_ENDS: &str = ".tmp";
+const DRAFT_SUFFIX: &str = ".tmp";
 
 /// `.settings.json.agtmux-`, then a few letters.
-fn draft_begins(path: &Path) -> String {
+fn draft_prefix(path: &Path) -> String {
     format!(".{}.agtmux-", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// What is to take the place of this file, beside it.
-pub(super) fn draft_of(path: &Path) -> io::Result<NamedTempFile> {
+pub(super) fn create_draft(path: &Path) -> io::Result<NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("/"));
-    tempfile::Builder::new().prefix(&draft_begins(path)).suffix(DRAFT_ENDS).tempfile_in(dir)
+    tempfile::Builder::new().prefix(&draft_prefix(path)).suffix(DRAFT_SUFFIX).tempfile_in(dir)
 }
 
 /// Removes what a setup that was killed has left beside this file. Nobody else may be at it.
-pub(super) fn clear_drafts(path: &Path) {
-    let begins = draft_begins(path);
+pub(super) fn remove_drafts(path: &Path) {
+    let begins = draft_prefix(path);
     let is_draft = |name: &str| {
-        let letters = name.strip_prefix(&begins).and_then(|rest| rest.strip_suffix(DRAFT_ENDS));
+        let letters = name.strip_prefix(&begins).and_then(|rest| rest.strip_suffix(DRAFT_SUFFIX));
         letters.is_some_and(|letters| !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_alphanumeric()))
     };
     let beside = path.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
@@ -142,9 +142,9 @@ mod tests {
         let names = ["settings.json", "settings.json.agtmux-backup-20260101T000000Z", ".settings.json.agtmux-.tmp"];
         let others = names.map(|name| dir.path().join(name));
         others.iter().for_each(|path| fs::write(path, "").expect("written"));
-        let (_, draft) = draft_of(&others[0]).and_then(|draft| Ok(draft.keep()?)).expect("made");
+        let (_, draft) = create_draft(&others[0]).and_then(|draft| Ok(draft.keep()?)).expect("made");
         assert!(draft.exists());
-        clear_drafts(&others[0]);
+        remove_drafts(&others[0]);
         assert!(!draft.exists() && others.iter().all(|path| path.exists()));
     }
 
@@ -156,7 +156,7 @@ mod tests {
         let link = |name: &str, to: &str| std::os::unix::fs::symlink(to, dir.path().join(name)).expect("linked");
         link("link", "real");
         link("nowhere", "gone");
-        let target = |path: &str| target_of(&dir.path().join(path));
+        let target = |path: &str| resolve_links(&dir.path().join(path));
         assert_eq!(target("link/a/b/c.json").ok(), Some(real.join("a/b/c.json")));
         assert!(target("nowhere").is_err() && target("nowhere/a/b.json").is_err());
     }

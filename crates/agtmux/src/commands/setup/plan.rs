@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::agents::{Agent, Content, SettingsFile};
-use super::command::OurCommand;
-use super::edit::hooks::{Format, Shape};
-use super::edit::{Fault, Hints, flat, hooks, notify, whole};
+use super::agents::{SettingsContent, SettingsFile, SetupAgent};
+use super::command::HookCommand;
+use super::edit::hooks::{HookFormat, HookShape};
+use super::edit::{EditError, EditHints, flat_hooks, hooks, notify, own_file};
 use super::files;
-use super::record::{Entry, Record};
+use super::record::{SetupRecord, SetupRecordEntry};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(super) enum SetupMode {
     Install,
     Uninstall,
 }
@@ -19,26 +19,26 @@ pub(super) enum Aim {
 #[derive(Debug)]
 pub(super) struct FilePlan {
     pub(super) path: PathBuf,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: FileOutcome,
 }
 
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum FileOutcome {
     /// It is as it should be.
     Nothing,
-    Change(Box<Change>),
+    Change(Box<FileChange>),
     Refused(String),
 }
 
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct FileChange {
     /// Behind the links.
     pub(super) target: PathBuf,
     /// None: there is no such file.
     pub(super) before: Option<String>,
     /// None: it goes.
     pub(super) after: Option<String>,
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<SetupRecordEntry>,
     /// Whether there is anything in it that is not ours.
     pub(super) keeps_copy: bool,
     /// How many of the directories above it were made for it.
@@ -47,17 +47,17 @@ pub(super) struct Change {
 
 impl FilePlan {
     pub(super) fn is_change(&self) -> bool {
-        matches!(self.outcome, Outcome::Change(_))
+        matches!(self.outcome, FileOutcome::Change(_))
     }
 
     pub(super) fn is_removal(&self) -> bool {
-        matches!(&self.outcome, Outcome::Change(change) if change.after.is_none())
+        matches!(&self.outcome, FileOutcome::Change(change) if change.after.is_none())
     }
 }
 
-impl Outcome {
+impl FileOutcome {
     /// Whether it comes to the same as what was shown, or to nothing any more.
-    fn is_within(&self, shown: &Self) -> bool {
+    fn matches_shown(&self, shown: &Self) -> bool {
         match (self, shown) {
             (Self::Change(now), Self::Change(then)) => (&now.before, &now.after) == (&then.before, &then.after),
             (Self::Change(_), _) => false,
@@ -67,26 +67,33 @@ impl Outcome {
 }
 
 /// What is to be done now, as far as it was agreed to.
-pub(super) fn agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
+pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePlan> {
     let agreed = |plan: FilePlan| {
         let then = shown.iter().find(|shown| shown.path == plan.path)?;
         let why = "it was changed after the changes were shown; run agtmux setup again";
-        let outcome = if plan.outcome.is_within(&then.outcome) { plan.outcome } else { Outcome::Refused(why.into()) };
+        let outcome =
+            if plan.outcome.matches_shown(&then.outcome) { plan.outcome } else { FileOutcome::Refused(why.into()) };
         Some(FilePlan { path: plan.path, outcome })
     };
     now.into_iter().filter_map(agreed).collect()
 }
 
-pub(super) fn plan(agent: &'static Agent, dir: &Path, program: &str, aim: Aim, record: &Record) -> Vec<FilePlan> {
-    let job = Job { ours: OurCommand::new(program, agent.name), aim, record };
-    if aim == Aim::Install {
+pub(super) fn plan(
+    agent: &'static SetupAgent,
+    dir: &Path,
+    program: &str,
+    aim: SetupMode,
+    record: &SetupRecord,
+) -> Vec<FilePlan> {
+    let job = FilePlanner { ours: HookCommand::new(program, agent.name), aim, record };
+    if aim == SetupMode::Install {
         return agent.files.iter().map(|file| job.plan(dir.join(file.name), file)).collect();
     }
     let here = agent.files.iter().filter(|_| dir.is_dir());
     let mut plans: Vec<FilePlan> = here.map(|file| job.plan(dir.join(file.name), file)).collect();
     // A variable that named another place then may have gone since.
     for (path, entry) in record.files_of(agent.name).filter(|(path, _)| path.exists()) {
-        let is_planned = plans.iter().any(|plan| files::target_of(&plan.path).is_ok_and(|target| target == path));
+        let is_planned = plans.iter().any(|plan| files::resolve_links(&plan.path).is_ok_and(|target| target == path));
         let file = agent.files.iter().find(|file| file.name == entry.file && !is_planned);
         plans.extend(file.map(|file| job.plan(path.to_owned(), file)));
     }
@@ -94,112 +101,117 @@ pub(super) fn plan(agent: &'static Agent, dir: &Path, program: &str, aim: Aim, r
 }
 
 /// What is to be done for one agent.
-struct Job<'a> {
-    ours: OurCommand,
-    aim: Aim,
-    record: &'a Record,
+struct FilePlanner<'a> {
+    ours: HookCommand,
+    aim: SetupMode,
+    record: &'a SetupRecord,
 }
 
-impl Job<'_> {
+impl FilePlanner<'_> {
     fn plan(&self, path: PathBuf, file: &SettingsFile) -> FilePlan {
         let outcome = match self.change(&path, file) {
-            Ok(Some(change)) => Outcome::Change(Box::new(change)),
-            Ok(None) => Outcome::Nothing,
-            Err(why) => Outcome::Refused(why),
+            Ok(Some(change)) => FileOutcome::Change(Box::new(change)),
+            Ok(None) => FileOutcome::Nothing,
+            Err(why) => FileOutcome::Refused(why),
         };
         FilePlan { path, outcome }
     }
 
-    fn change(&self, path: &Path, file: &SettingsFile) -> Result<Option<Change>, String> {
+    fn change(&self, path: &Path, file: &SettingsFile) -> Result<Option<FileChange>, String> {
         let (content, ours) = (&file.content, &self.ours);
-        let target = files::target_of(path).map_err(|error| error.to_string())?;
+        let target = files::resolve_links(path).map_err(|error| error.to_string())?;
         let before = match files::read(&target).map_err(|error| error.to_string())? {
-            Some(bytes) => Some(String::from_utf8(bytes).map_err(|error| not_text(&error))?),
+            Some(bytes) => Some(String::from_utf8(bytes).map_err(|error| not_utf8(&error))?),
             None => None,
         };
         let text = before.as_deref().unwrap_or_default();
-        let known = self.record.of(&target);
-        let told = |fault: Fault| format!("line {}: {}", fault.line, fault.why);
-        let holds_ours = content.author(text, &known.hints, ours).map_err(told)?.is_some();
+        let known = self.record.entry(&target);
+        let told = |fault: EditError| format!("line {}: {}", fault.line, fault.why);
+        let holds_ours = content.installed_program(text, &known.hints, ours).map_err(told)?.is_some();
         let clean = if holds_ours { content.remove(text, &known.hints, ours).map_err(told)? } else { text.to_owned() };
-        let is_whole = matches!(content, Content::Whole(_));
+        let is_whole = matches!(content, SettingsContent::Whole(_));
         let created = if holds_ours { known.created || content.is_own_file() } else { before.is_none() };
         let missing_dirs = target.ancestors().skip(1).take_while(|dir| !dir.exists()).count();
         // Those of a setup that was killed after it had made them are there, and ours all the same.
         let made_dirs = self.record.made_dirs(&target).max(missing_dirs);
         match self.aim {
-            Aim::Uninstall if !holds_ours => Ok(None),
-            Aim::Uninstall => {
+            SetupMode::Uninstall if !holds_ours => Ok(None),
+            SetupMode::Uninstall => {
                 let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
                 let all_ours = is_whole || after.is_none() && content.is_as_written(text, &known.hints, ours);
-                Ok(Some(Change { target, before, after, entry: None, keeps_copy: !all_ours, made_dirs }))
+                Ok(Some(FileChange { target, before, after, entry: None, keeps_copy: !all_ours, made_dirs }))
             }
-            Aim::Install if content.is_current(text, &known.hints, ours).map_err(told)? => Ok(None),
-            Aim::Install => {
+            SetupMode::Install if content.is_current(text, &known.hints, ours).map_err(told)? => Ok(None),
+            SetupMode::Install => {
                 let (after, hints) = content.install(&clean, ours).map_err(told)?;
                 // Nothing is put in that could not be taken out again.
                 if content.remove(&after, &hints, ours).as_deref() != Ok(clean.as_str()) {
                     return Err("it has a form that agtmux could not restore exactly, so it is left alone".into());
                 }
                 let (agent, file) = (ours.agent().to_owned(), file.name.to_owned());
-                let entry = Some(Entry { agent, file, created, made_dirs, hints });
-                Ok(Some(Change { target, before, after: Some(after), entry, keeps_copy: !is_whole, made_dirs }))
+                let entry = Some(SetupRecordEntry { agent, file, created, made_dirs, hints });
+                Ok(Some(FileChange { target, before, after: Some(after), entry, keeps_copy: !is_whole, made_dirs }))
             }
         }
     }
 }
 
-fn not_text(error: &std::string::FromUtf8Error) -> String {
+fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     let valid = error.utf8_error().valid_up_to();
     let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
     format!("line {line}: it is not UTF-8")
 }
 
-impl Content {
+impl SettingsContent {
     /// Whether nobody else has a reason to make such a file.
     fn is_own_file(&self) -> bool {
-        matches!(self, Self::Whole(_) | Self::Hooks(Format { shape: Shape::Own { .. }, .. }))
+        matches!(self, Self::Whole(_) | Self::Hooks(HookFormat { shape: HookShape::Own { .. }, .. }))
     }
 
     /// The program that the entries of ours in it call. None where there are none.
-    fn author(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<Option<String>, Fault> {
+    fn installed_program(
+        &self,
+        text: &str,
+        hints: &EditHints,
+        ours: &HookCommand,
+    ) -> Result<Option<String>, EditError> {
         let found = match self {
             Self::Hooks(format) => hooks::installed(text, format, hints, ours)?,
-            Self::FlatHooks(events) => flat::installed(text, events, hints, ours)?,
+            Self::FlatHooks(events) => flat_hooks::installed(text, events, hints, ours)?,
             Self::Notify => return notify::program(text, ours),
-            Self::Whole(_) => return whole::is_installed(text).map(|is| is.then(|| ours.program().to_owned())),
+            Self::Whole(_) => return own_file::is_installed(text).map(|is| is.then(|| ours.program().to_owned())),
         };
         Ok(found.first().and_then(|(event, command)| ours.program_in(command, event)))
     }
 
     /// Whether it is to the byte what an agtmux, wherever it is, puts where nothing was.
-    fn is_as_written(&self, text: &str, hints: &Hints, ours: &OurCommand) -> bool {
-        let Ok(Some(author)) = self.author(text, hints, ours) else { return false };
-        self.install("", &ours.at(&author)).is_ok_and(|(written, _)| written == text)
+    fn is_as_written(&self, text: &str, hints: &EditHints, ours: &HookCommand) -> bool {
+        let Ok(Some(author)) = self.installed_program(text, hints, ours) else { return false };
+        self.install("", &ours.with_program(&author)).is_ok_and(|(written, _)| written == text)
     }
 
-    fn is_current(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<bool, Fault> {
+    fn is_current(&self, text: &str, hints: &EditHints, ours: &HookCommand) -> Result<bool, EditError> {
         match self {
             Self::Hooks(format) => hooks::is_current(text, format, hints, ours),
-            Self::FlatHooks(events) => flat::is_current(text, events, hints, ours),
+            Self::FlatHooks(events) => flat_hooks::is_current(text, events, hints, ours),
             Self::Notify => notify::is_current(text, ours),
-            Self::Whole(template) => Ok(whole::is_current(text, template, ours)),
+            Self::Whole(template) => Ok(own_file::is_current(text, template, ours)),
         }
     }
 
-    fn install(&self, text: &str, ours: &OurCommand) -> Result<(String, Hints), Fault> {
+    fn install(&self, text: &str, ours: &HookCommand) -> Result<(String, EditHints), EditError> {
         match self {
             Self::Hooks(format) => hooks::install(text, format, ours),
-            Self::FlatHooks(events) => flat::install(text, events, ours),
+            Self::FlatHooks(events) => flat_hooks::install(text, events, ours),
             Self::Notify => notify::install(text, ours),
-            Self::Whole(template) => whole::install(text, template, ours),
+            Self::Whole(template) => own_file::install(text, template, ours),
         }
     }
 
-    fn remove(&self, text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
+    fn remove(&self, text: &str, hints: &EditHints, ours: &HookCommand) -> Result<String, EditError> {
         match self {
             Self::Hooks(format) => hooks::remove(text, format, hints, ours),
-            Self::FlatHooks(events) => flat::remove(text, events, hints, ours),
+            Self::FlatHooks(events) => flat_hooks::remove(text, events, hints, ours),
             Self::Notify => notify::remove(text, hints, ours),
             Self::Whole(_) => Ok(String::new()),
         }

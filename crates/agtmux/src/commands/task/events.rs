@@ -3,33 +3,33 @@
 use std::time::Duration;
 
 use agtmux_api::client::{ClientError, EventStream};
-use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskTold};
+use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskStreamItem};
 use agtmux_core::sanitize;
-use agtmux_core::task::Conversation;
+use agtmux_core::task::ConversationMessage;
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use super::place::{PlaceArgs, socket};
-use crate::commands::watch::reader::Reader;
-use crate::connect::Daemon;
-use crate::error::{CliError, Exit};
+use super::session_args::{TaskSessionArgs, socket};
+use crate::commands::watch::stdout_watcher::StdoutWatcher;
+use crate::connect::DaemonClient;
+use crate::error::{CliError, CliExit};
 use crate::output;
-use crate::quit::Quit;
+use crate::quit_signals::QuitSignals;
 
-const BACK_BY_ITSELF_WITHIN: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(100);
-const AHEAD: usize = 256;
+const RESTART_GRACE: Duration = Duration::from_secs(1);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+const CHANNEL_CAPACITY: usize = 256;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Each event is told once, also if the daemon is restarted meanwhile; --after SEQ goes on where one was."
 )]
-pub(crate) struct EventsArgs {
+pub(crate) struct TaskEventsArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    session: TaskSessionArgs,
     /// Of every session, also if one is named
     #[arg(long)]
     all: bool,
@@ -50,9 +50,9 @@ pub(crate) struct EventsArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: EventsArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
-    let session = args.place.named().filter(|_| !args.all);
+pub(crate) async fn run(args: TaskEventsArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
+    let session = args.session.session_name().filter(|_| !args.all);
     let query = TaskEventsQuery {
         socket: session.as_ref().map(|_| socket().display().to_string()),
         session,
@@ -60,25 +60,25 @@ pub(crate) async fn run(args: EventsArgs) -> Result<Exit, CliError> {
         limit: Some(args.limit).filter(|_| args.after.is_none()),
         ..TaskEventsQuery::default()
     };
-    let mut printer = Printer::new(&args);
+    let mut printer = TaskEventPrinter::new(&args);
     if args.follow {
         return forward(daemon, query, &mut printer).await;
     }
-    let events = all(&daemon, query).await?;
+    let events = fetch_all(&daemon, query).await?;
     if args.json {
         let text = serde_json::to_vec(&events).map_err(|error| CliError::io("write JSON", error))?;
         output::line(&text)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     for event in &events.items {
         printer.print(event)?;
     }
     printer.finish()?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// One answer has so many events at the most: what came after a certain one is asked for until there is no more.
-async fn all(daemon: &Daemon, mut query: TaskEventsQuery) -> Result<TaskEvents, CliError> {
+async fn fetch_all(daemon: &DaemonClient, mut query: TaskEventsQuery) -> Result<TaskEvents, CliError> {
     let mut events: TaskEvents = daemon.get("/v1/tasks/events", &query).await?;
     while query.after.is_some() && query.after != Some(events.seq) {
         query.after = Some(events.seq);
@@ -90,24 +90,28 @@ async fn all(daemon: &Daemon, mut query: TaskEventsQuery) -> Result<TaskEvents, 
     Ok(events)
 }
 
-async fn forward(daemon: Daemon, query: TaskEventsQuery, printer: &mut Printer) -> Result<Exit, CliError> {
-    let (mut quit, mut reader) = (Quit::new()?, Reader::of_stdout());
+async fn forward(
+    daemon: DaemonClient,
+    query: TaskEventsQuery,
+    printer: &mut TaskEventPrinter,
+) -> Result<CliExit, CliError> {
+    let (mut quit, mut reader) = (QuitSignals::new()?, StdoutWatcher::start());
     let mut events = follow(daemon, query);
     loop {
         tokio::select! {
-            exit = quit.requested() => return Ok(exit),
-            () = reader.left() => return Ok(Exit::Ok),
+            exit = quit.received() => return Ok(exit),
+            () = reader.closed() => return Ok(CliExit::Ok),
             signal = events.recv() => match signal {
-                Some(Signal::Event(event)) => printer.print(&event)?,
-                Some(Signal::Over) => return Ok(Exit::Ok),
-                Some(Signal::Failed(error)) => return Err(error),
-                None => return Ok(Exit::Ok),
+                Some(TaskStreamSignal::Event(event)) => printer.print(&event)?,
+                Some(TaskStreamSignal::RunEnded) => return Ok(CliExit::Ok),
+                Some(TaskStreamSignal::Failed(error)) => return Err(error),
+                None => return Ok(CliExit::Ok),
             },
         }
     }
 }
 
-struct Printer {
+struct TaskEventPrinter {
     json: bool,
     conversation: bool,
     zone: TimeZone,
@@ -115,8 +119,8 @@ struct Printer {
     held: Vec<TaskEvent>,
 }
 
-impl Printer {
-    fn new(args: &EventsArgs) -> Self {
+impl TaskEventPrinter {
+    fn new(args: &TaskEventsArgs) -> Self {
         Self { json: args.json, conversation: args.conversation, zone: TimeZone::system(), held: Vec::new() }
     }
 
@@ -129,7 +133,7 @@ impl Printer {
             if event.collapsed {
                 return Ok(());
             }
-            return self.say_held();
+            return self.print_conversation();
         }
         self.held.clear();
         if event.collapsed {
@@ -146,9 +150,9 @@ impl Printer {
         held.iter().filter(|_| !self.conversation).try_for_each(|event| self.show(event))
     }
 
-    fn say_held(&mut self) -> Result<(), CliError> {
+    fn print_conversation(&mut self) -> Result<(), CliError> {
         let held = std::mem::take(&mut self.held);
-        match Conversation::of(&held, session_id(&held).as_deref()) {
+        match ConversationMessage::of(&held, session_id(&held).as_deref()) {
             Some(message) => output::line(json!(message).to_string().as_bytes()),
             None => Ok(()),
         }
@@ -168,25 +172,29 @@ fn session_id(events: &[TaskEvent]) -> Option<String> {
     events.first()?.session.session_id(known.as_deref()).map(str::to_owned)
 }
 
-pub(super) enum Signal {
+pub(super) enum TaskStreamSignal {
     Event(Box<TaskEvent>),
     /// Nothing more will be told of the run.
-    Over,
+    RunEnded,
     Failed(CliError),
 }
 
 /// Events as they come, also across restarts of the daemon.
-pub(super) fn follow(daemon: Daemon, query: TaskEventsQuery) -> mpsc::Receiver<Signal> {
-    let (signals, receiver) = mpsc::channel(AHEAD);
+pub(super) fn follow(daemon: DaemonClient, query: TaskEventsQuery) -> mpsc::Receiver<TaskStreamSignal> {
+    let (signals, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     tokio::spawn(async move {
         if let Err(error) = read(&daemon, query, &signals).await {
-            let _ = signals.send(Signal::Failed(error)).await;
+            let _ = signals.send(TaskStreamSignal::Failed(error)).await;
         }
     });
     receiver
 }
 
-async fn read(daemon: &Daemon, mut query: TaskEventsQuery, signals: &mpsc::Sender<Signal>) -> Result<(), CliError> {
+async fn read(
+    daemon: &DaemonClient,
+    mut query: TaskEventsQuery,
+    signals: &mpsc::Sender<TaskStreamSignal>,
+) -> Result<(), CliError> {
     query.limit = None;
     if query.after.is_none() {
         // Where one begins has to be known, or what happens while the daemon is away would be missed.
@@ -196,30 +204,30 @@ async fn read(daemon: &Daemon, mut query: TaskEventsQuery, signals: &mpsc::Sende
     }
     loop {
         let mut stream = open(daemon, &query).await?;
-        while let Ok(Some(told)) = stream.next_as::<TaskTold>().await {
+        while let Ok(Some(told)) = stream.next_as::<TaskStreamItem>().await {
             let (signal, is_over) = match told {
-                TaskTold::Event(event) => {
+                TaskStreamItem::Event(event) => {
                     query.after = Some(event.seq);
-                    (Signal::Event(event), false)
+                    (TaskStreamSignal::Event(event), false)
                 }
-                TaskTold::Over { .. } => (Signal::Over, true),
+                TaskStreamItem::Over { .. } => (TaskStreamSignal::RunEnded, true),
             };
             if signals.send(signal).await.is_err() || is_over {
                 return Ok(());
             }
         }
-        sleep(PAUSE).await;
-        daemon.appears_by(Instant::now() + BACK_BY_ITSELF_WITHIN).await;
+        sleep(RETRY_PAUSE).await;
+        daemon.wait_until_listening(Instant::now() + RESTART_GRACE).await;
     }
 }
 
-async fn open(daemon: &Daemon, query: &TaskEventsQuery) -> Result<EventStream, CliError> {
+async fn open(daemon: &DaemonClient, query: &TaskEventsQuery) -> Result<EventStream, CliError> {
     let path = "/v1/tasks/events/stream";
     match daemon.client.stream(path, query).await {
         Err(ClientError::NotRunning(_)) => daemon.autostart().await?,
         Err(ClientError::Broken(_)) => {
-            sleep(PAUSE).await;
-            if !daemon.appears_by(Instant::now() + BACK_BY_ITSELF_WITHIN).await {
+            sleep(RETRY_PAUSE).await;
+            if !daemon.wait_until_listening(Instant::now() + RESTART_GRACE).await {
                 daemon.autostart().await?;
             }
         }

@@ -8,22 +8,22 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use agtmux_api::task_files::{ExitRecord, RunFiles, RunSpec, end_mark};
+use agtmux_api::task_files::{ExitRecord, RunFiles, RunSpec, end_marker};
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use crate::commands::run::job::{End, Job};
-use crate::error::Exit;
+use crate::commands::run::job::{ChildEnd, ChildJob};
+use crate::error::CliExit;
 
 /// How long a terminal that takes nothing, or a reader that does not come, may hold us up.
-const PATIENCE: Duration = Duration::from_secs(2);
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Of the session that started us, or started our tmux server: a task is not that session, and what the session says of itself, of the
 /// pane it shares and of what was run there last is not so here. `PI_CODING_AGENT_DIR` and its like are settings, and stay.
-const STALE: [&str; 4] = ["PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
-const STALE_BEGINNING: &[u8] = b"PI_SESSION";
+const REMOVED_VARIABLES: [&str; 4] = ["PI_MIRROR_PANE", "PI_LAST_RC", "AGTMUX_KEEPER", "AGTMUX_PROJECT"];
+const REMOVED_PREFIX: &[u8] = b"PI_SESSION";
 
 pub(super) fn run(spec: &Path) -> ExitCode {
     let files = RunFiles::at(spec);
@@ -31,31 +31,35 @@ pub(super) fn run(spec: &Path) -> ExitCode {
         Ok(spec) => spec,
         Err(error) => {
             eprintln!("agtmux: the task cannot be started: '{}': {error}", spec.display());
-            return Exit::Failed.into();
+            return CliExit::Failed.into();
         }
     };
     match start(&spec) {
         Ok(job) => {
             let end = job.wait();
             let unmarked = !has_terminal();
-            let hung_up = job.was_hung_up() || end == End::Killed(Signal::SIGHUP as i32) || unmarked;
-            note(&files, &spec, ExitRecord { unmarked, ..record(end, hung_up) });
-            job.end_like_it(end).unwrap_or(Exit::Failed).into()
+            let hung_up = job.was_hung_up() || end == ChildEnd::Killed(Signal::SIGHUP as i32) || unmarked;
+            write_exit_record(&files, &spec, ExitRecord { unmarked, ..exit_record(end, hung_up) });
+            job.exit_like_child(end).unwrap_or(CliExit::Failed).into()
         }
         Err(error) => {
             eprintln!("agtmux: the task cannot be started in '{}': {error}", spec.cwd);
-            let code = Exit::NotExecutable;
-            note(&files, &spec, ExitRecord { code: Some(code as i32), signal: None, hung_up: false, unmarked: false });
+            let code = CliExit::NotExecutable;
+            write_exit_record(
+                &files,
+                &spec,
+                ExitRecord { code: Some(code as i32), signal: None, hung_up: false, unmarked: false },
+            );
             code.into()
         }
     }
 }
 
-fn start(spec: &RunSpec) -> std::io::Result<Job> {
+fn start(spec: &RunSpec) -> std::io::Result<ChildJob> {
     std::env::set_current_dir(&spec.cwd)?;
     let shell = std::env::var_os("SHELL").filter(|shell| Path::new(shell).is_absolute());
     let words = [shell.unwrap_or_else(|| "/bin/sh".into()), "-c".into(), spec.command.clone().into()];
-    Job::start_with(&words, variables(std::env::vars_os(), spec))
+    ChildJob::start_with(&words, variables(std::env::vars_os(), spec))
 }
 
 fn variables(
@@ -63,7 +67,7 @@ fn variables(
     spec: &RunSpec,
 ) -> impl Iterator<Item = (OsString, OsString)> {
     let stale = |name: &OsString| {
-        STALE.iter().any(|stale| name == stale) || name.as_encoded_bytes().starts_with(STALE_BEGINNING)
+        REMOVED_VARIABLES.iter().any(|stale| name == stale) || name.as_encoded_bytes().starts_with(REMOVED_PREFIX)
     };
     let set = [
         ("PI_TMUX_SESSION", spec.session.as_str()),
@@ -77,27 +81,27 @@ fn variables(
     ours.filter(move |(name, _)| !stale(name) && !names.contains(name)).chain(set)
 }
 
-fn record(end: End, hung_up: bool) -> ExitRecord {
+fn exit_record(end: ChildEnd, hung_up: bool) -> ExitRecord {
     match end {
-        End::Exited(code) => ExitRecord { code: Some(code), signal: None, hung_up, unmarked: false },
-        End::Killed(signal) => ExitRecord { code: None, signal: Some(signal), hung_up, unmarked: false },
+        ChildEnd::Exited(code) => ExitRecord { code: Some(code), signal: None, hung_up, unmarked: false },
+        ChildEnd::Killed(signal) => ExitRecord { code: None, signal: Some(signal), hung_up, unmarked: false },
     }
 }
 
-fn note(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
+fn write_exit_record(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     if let Err(error) = files.write_exit(&record) {
         // tmux tells it, too; the daemon looks there as well.
         eprintln!("agtmux: how the task ended cannot be written down: {error}");
     }
-    match mark_end(&end_mark(&spec.run_id)) {
-        true => until_read(files),
-        false if !record.unmarked => note_unmarked(files, record),
+    match write_end_mark(&end_marker(&spec.run_id)) {
+        true => wait_until_read(files),
+        false if !record.unmarked => write_unmarked_exit(files, record),
         false => {}
     }
 }
 
 /// Nobody is to wait for what does not come. Where the end was told already its files are gone, and stay so.
-fn note_unmarked(files: &RunFiles, record: ExitRecord) {
+fn write_unmarked_exit(files: &RunFiles, record: ExitRecord) {
     if files.spec().exists() {
         let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
     }
@@ -105,11 +109,11 @@ fn note_unmarked(files: &RunFiles, record: ExitRecord) {
 
 /// What is still on its way out of a terminal is lost when the leader of its session ends, and that is us. The reader says when it has
 /// everything, and where that is told already its files are gone.
-fn until_read(files: &RunFiles) {
-    let until = Instant::now() + PATIENCE;
+fn wait_until_read(files: &RunFiles) {
+    let until = Instant::now() + TIMEOUT;
     let is_read = || files.read_output().is_some_and(|status| status.ended) || !files.spec().exists();
     while has_terminal() && !is_read() && Instant::now() < until {
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -119,11 +123,11 @@ fn has_terminal() -> bool {
 }
 
 /// After the last word of the task. A terminal that was stopped with Ctrl-S must not keep us here. Says whether it was written.
-fn mark_end(mark: &[u8]) -> bool {
+fn write_end_mark(mark: &[u8]) -> bool {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let terminal = OpenOptions::new().write(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty");
     let Ok(terminal) = terminal else { return false };
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let mut rest = mark;
     while !rest.is_empty() {
         match rustix::io::write(&terminal, rest) {
@@ -164,12 +168,12 @@ mod tests {
     fn an_end_that_was_told_leaves_nothing_behind() {
         let dir = std::env::temp_dir().join(format!("agtmux-taskexec-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("made");
-        let (files, spec) = (RunFiles::of(&dir, "r"), spec());
-        let end = record(End::Exited(3), false);
-        note_unmarked(&files, end);
+        let (files, spec) = (RunFiles::in_dir(&dir, "r"), spec());
+        let end = exit_record(ChildEnd::Exited(3), false);
+        write_unmarked_exit(&files, end);
         assert_eq!(files.read_exit(), None);
         files.write_spec(&spec).expect("written");
-        note_unmarked(&files, end);
+        write_unmarked_exit(&files, end);
         assert_eq!(files.read_exit(), Some(ExitRecord { unmarked: true, ..end }));
         std::fs::remove_dir_all(&dir).expect("removed");
     }

@@ -3,16 +3,16 @@
 use agtmux_api::wire::{ActionOutcome, SendReport, TaskInputAction};
 use clap::Args;
 
-use super::place::PlaceArgs;
-use crate::commands::guards::CLIENT;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
+use super::session_args::TaskSessionArgs;
+use crate::commands::guards::CLIENT_NAME;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
 use crate::output;
 
 #[derive(Debug, Args)]
-pub(crate) struct InputArgs {
+pub(crate) struct TaskInputArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    session: TaskSessionArgs,
     /// The task, by its name or the id of its window
     task: String,
     /// What is typed
@@ -26,24 +26,24 @@ pub(crate) struct InputArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: InputArgs) -> Result<Exit, CliError> {
-    let place = args.place.place()?;
+pub(crate) async fn run(args: TaskInputArgs) -> Result<CliExit, CliError> {
+    let place = args.session.resolve()?;
     let action = TaskInputAction {
         session: place.session,
         socket: place.socket,
         task: args.task,
         text: args.text,
         no_enter: args.no_enter,
-        client: Some(CLIENT.into()),
+        client: Some(CLIENT_NAME.into()),
     };
-    let answer = Daemon::from_env()?.act("/v1/tasks/input", &action).await?;
+    let answer = DaemonClient::from_env()?.act("/v1/tasks/input", &action).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let done: ActionOutcome<SendReport> = parse(&answer)?;
     let line =
         format!("{} on {}: {} bytes were typed ({} ms)", done.pane_id, done.server, done.report.bytes, done.latency_ms);
     output::line(line.as_bytes())?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

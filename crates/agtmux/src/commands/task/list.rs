@@ -3,35 +3,35 @@
 use agtmux_api::wire::TaskList;
 use clap::Args;
 
-use super::place::PlaceArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::terminal::Terminal;
+use super::session_args::TaskSessionArgs;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
 #[derive(Debug, Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct TaskListArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    session: TaskSessionArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) async fn run(args: ListArgs) -> Result<Exit, CliError> {
-    let place = args.place.place()?;
-    let answer = Daemon::from_env()?.bytes("/v1/tasks", &place).await?;
+pub(crate) async fn run(args: TaskListArgs) -> Result<CliExit, CliError> {
+    let place = args.session.resolve()?;
+    let answer = DaemonClient::from_env()?.get_bytes("/v1/tasks", &place).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let list: TaskList = parse(&answer)?;
     if list.tasks.is_empty() {
-        let message = Message::new(format!("'{}' holds no tasks", place.session));
-        message.hint("agtmux task run NAME 'COMMAND'").tell();
-        return Ok(Exit::Ok);
+        let message = CliMessage::new(format!("'{}' holds no tasks", place.session));
+        message.hint("agtmux task run NAME 'COMMAND'").print_stderr();
+        return Ok(CliExit::Ok);
     }
-    output::lines(&render::tasks(&list.tasks).lines(&Terminal::of_stdout()))?;
-    Ok(Exit::Ok)
+    output::lines(&render::tasks(&list.tasks).lines(&StdoutTerminal::detect()))?;
+    Ok(CliExit::Ok)
 }

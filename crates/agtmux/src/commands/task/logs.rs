@@ -10,31 +10,31 @@ use agtmux_api::task_files::older_log;
 use agtmux_api::wire::{TaskEventsQuery, TaskLogs, TaskLogsQuery};
 use agtmux_core::sanitize;
 use agtmux_core::task::TaskEventKind;
-use agtmux_tmux::platform::{self, Platform, Token};
+use agtmux_tmux::platform::{self, Platform, WatchToken};
 use clap::Args;
 use tokio::time::{Instant, sleep};
 
-use super::events::{Signal, follow};
-use super::place::PlaceArgs;
-use crate::commands::watch::reader::Reader;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use super::events::{TaskStreamSignal, follow};
+use super::session_args::TaskSessionArgs;
+use crate::commands::watch::stdout_watcher::StdoutWatcher;
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
-use crate::quit::Quit;
+use crate::quit_signals::QuitSignals;
 
 /// Where nothing tells that the log has grown.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-const LOG: Token = Token(1);
-const BEGUN_WITHIN: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const LOG: WatchToken = WatchToken(1);
+const LOG_APPEARS_WITHIN: Duration = Duration::from_secs(2);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Of what is there already, as much as one that does not follow is given.
-const MOST_READ: u64 = 16 << 20;
+const MAX_READ: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
-pub(crate) struct LogsArgs {
+pub(crate) struct TaskLogsArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    session: TaskSessionArgs,
     /// The task, by its name or the id of its window
     task: String,
     /// Go on as it writes, until it ends
@@ -48,49 +48,49 @@ pub(crate) struct LogsArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: LogsArgs) -> Result<Exit, CliError> {
-    let (place, daemon) = (args.place.place()?, Daemon::from_env()?);
+pub(crate) async fn run(args: TaskLogsArgs) -> Result<CliExit, CliError> {
+    let (place, daemon) = (args.session.resolve()?, DaemonClient::from_env()?);
     let query = TaskLogsQuery { session: place.session, socket: place.socket, task: args.task, lines: args.lines };
     if args.follow {
-        return from_here_on(daemon, query).await;
+        return follow_log(daemon, query).await;
     }
-    let answer = daemon.bytes("/v1/tasks/logs", &query).await?;
+    let answer = daemon.get_bytes("/v1/tasks/logs", &query).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let logs: TaskLogs = parse(&answer)?;
     print(&logs.lines)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// Everything comes from the log itself, by one reader: so nothing is shown twice, and no line is torn.
-async fn from_here_on(daemon: Daemon, query: TaskLogsQuery) -> Result<Exit, CliError> {
-    let kept = when_kept(&daemon, &query).await?;
-    let Some(mut tail) = kept.log.map(PathBuf::from).and_then(Tail::of) else {
+async fn follow_log(daemon: DaemonClient, query: TaskLogsQuery) -> Result<CliExit, CliError> {
+    let kept = wait_for_log(&daemon, &query).await?;
+    let Some(mut tail) = kept.log.map(PathBuf::from).and_then(LogFollower::open) else {
         let logs: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
         print(&logs.lines)?;
-        let message = Message::new("what it writes is not kept, so it cannot be followed");
+        let message = CliMessage::new("what it writes is not kept, so it cannot be followed");
         return Err(CliError::failed(message.hint("agtmux view-output --follow shows its pane")));
     };
-    let lines = tail.news(kept.dead);
+    let lines = tail.new_lines(kept.dead);
     let most = query.lines.map_or(usize::MAX, |lines| lines as usize);
     print(&lines[lines.len().saturating_sub(most)..])?;
     match kept.run_id {
-        Some(run_id) if !kept.dead => goes_on(daemon, tail, run_id).await,
-        _ => Ok(Exit::Ok),
+        Some(run_id) if !kept.dead => follow_until_end(daemon, tail, run_id).await,
+        _ => Ok(CliExit::Ok),
     }
 }
 
 /// The log of a task that was started just now is there in a moment.
-async fn when_kept(daemon: &Daemon, query: &TaskLogsQuery) -> Result<TaskLogs, CliError> {
-    let (query, until) = (TaskLogsQuery { lines: Some(0), ..query.clone() }, Instant::now() + BEGUN_WITHIN);
+async fn wait_for_log(daemon: &DaemonClient, query: &TaskLogsQuery) -> Result<TaskLogs, CliError> {
+    let (query, until) = (TaskLogsQuery { lines: Some(0), ..query.clone() }, Instant::now() + LOG_APPEARS_WITHIN);
     loop {
         let kept: TaskLogs = daemon.get("/v1/tasks/logs", &query).await?;
         if kept.log.is_some() || kept.dead || kept.run_id.is_none() || Instant::now() >= until {
             return Ok(kept);
         }
-        sleep(PAUSE).await;
+        sleep(RETRY_PAUSE).await;
     }
 }
 
@@ -98,91 +98,91 @@ fn print(lines: &[String]) -> Result<(), CliError> {
     output::lines(&lines.iter().map(|line| sanitize::for_terminal(line)).collect::<Vec<_>>())
 }
 
-async fn goes_on(daemon: Daemon, mut tail: Tail, run_id: String) -> Result<Exit, CliError> {
-    let (mut quit, mut reader) = (Quit::new()?, Reader::of_stdout());
+async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: String) -> Result<CliExit, CliError> {
+    let (mut quit, mut reader) = (QuitSignals::new()?, StdoutWatcher::start());
     let query = TaskEventsQuery { run_id: Some(run_id), after: Some(0), ..TaskEventsQuery::default() };
     let mut events = follow(daemon, query);
     loop {
-        print(&tail.news(false))?;
+        print(&tail.new_lines(false))?;
         tokio::select! {
-            exit = quit.requested() => return Ok(exit),
-            () = reader.left() => return Ok(Exit::Ok),
-            () = tail.grows() => {}
+            exit = quit.received() => return Ok(exit),
+            () = reader.closed() => return Ok(CliExit::Ok),
+            () = tail.wait_for_growth() => {}
             signal = events.recv() => match signal {
-                Some(Signal::Event(event)) => {
+                Some(TaskStreamSignal::Event(event)) => {
                     if matches!(event.kind, TaskEventKind::Exited | TaskEventKind::Disappeared) {
-                        print(&tail.news(true))?;
-                        Message::new(event.message.clone()).tell();
-                        return Ok(Exit::Ok);
+                        print(&tail.new_lines(true))?;
+                        CliMessage::new(event.message.clone()).print_stderr();
+                        return Ok(CliExit::Ok);
                     }
                 }
-                Some(Signal::Over) => {
-                    print(&tail.news(true))?;
-                    return Ok(Exit::Ok);
+                Some(TaskStreamSignal::RunEnded) => {
+                    print(&tail.new_lines(true))?;
+                    return Ok(CliExit::Ok);
                 }
-                Some(Signal::Failed(error)) => return Err(error),
-                None => return Ok(Exit::Ok),
+                Some(TaskStreamSignal::Failed(error)) => return Err(error),
+                None => return Ok(CliExit::Ok),
             },
         }
     }
 }
 
 /// The end of a log that grows, and is put aside and begun anew when it is full.
-struct Tail {
+struct LogFollower {
     path: PathBuf,
     file: File,
     inode: u64,
     /// A line that is not ended.
-    open: Vec<u8>,
+    partial_line: Vec<u8>,
     platform: Option<Platform>,
 }
 
-impl Tail {
+impl LogFollower {
     /// With what is kept already as its first news.
-    fn of(path: PathBuf) -> Option<Self> {
+    fn open(path: PathBuf) -> Option<Self> {
         let mut file = File::open(&path).ok()?;
         let (inode, size) = (file.metadata().ok()?.ino(), file.metadata().ok()?.len());
-        file.seek(SeekFrom::Start(size.saturating_sub(MOST_READ))).ok()?;
-        let open = before(&path, inode, MOST_READ.saturating_sub(size)).unwrap_or_default();
-        let platform = platform::open(platform::Options { pty_events: false, force_portable: false }).ok();
+        file.seek(SeekFrom::Start(size.saturating_sub(MAX_READ))).ok()?;
+        let open = older_log_tail(&path, inode, MAX_READ.saturating_sub(size)).unwrap_or_default();
+        let platform = platform::open(platform::PlatformOptions { pty_events: false, force_portable: false }).ok();
         let platform = platform.filter(|platform| platform.watcher.watch_file(LOG, &path).is_ok());
-        Some(Self { path, file, inode, open, platform })
+        Some(Self { path, file, inode, partial_line: open, platform })
     }
 
-    async fn grows(&mut self) {
+    async fn wait_for_growth(&mut self) {
         match &mut self.platform {
             Some(platform) => {
-                let told = tokio::time::timeout(LOOK_EVERY, platform.signals.recv()).await;
+                let told = tokio::time::timeout(POLL_INTERVAL, platform.signals.recv()).await;
                 if told == Ok(None) {
                     self.platform = None;
                 }
             }
-            None => tokio::time::sleep(LOOK_EVERY).await,
+            None => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
 
     /// Whole lines only, unless there will be no more.
-    fn news(&mut self, is_end: bool) -> Vec<String> {
-        let _ = self.file.read_to_end(&mut self.open);
+    fn new_lines(&mut self, is_end: bool) -> Vec<String> {
+        let _ = self.file.read_to_end(&mut self.partial_line);
         let replaced = File::open(&self.path).ok().and_then(|file| Some((file.metadata().ok()?.ino(), file)));
         if let Some((inode, file)) = replaced
             && inode != self.inode
         {
             (self.file, self.inode) = (file, inode);
-            let _ = self.file.read_to_end(&mut self.open);
+            let _ = self.file.read_to_end(&mut self.partial_line);
         }
-        let end = match self.open.iter().rposition(|byte| *byte == b'\n') {
-            _ if is_end => self.open.len(),
+        let end = match self.partial_line.iter().rposition(|byte| *byte == b'\n') {
+            _ if is_end => self.partial_line.len(),
             Some(last) => last + 1,
             None => return Vec::new(),
         };
-        let rest = self.open.split_off(end);
-        agtmux_core::output::lines(&std::mem::replace(&mut self.open, rest))
+        let rest = self.partial_line.split_off(end);
+        agtmux_core::output::lines(&std::mem::replace(&mut self.partial_line, rest))
     }
 }
 
 /// The end of what was put aside. If that is the file that is read already, it was put aside just now.
-fn before(path: &Path, inode: u64, most: u64) -> Option<Vec<u8>> {
+fn older_log_tail(path: &Path, inode: u64, most: u64) -> Option<Vec<u8>> {
     let mut file = File::open(older_log(path)).ok()?;
     let about = file.metadata().ok().filter(|about| about.ino() != inode)?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(most))).ok()?;
@@ -204,12 +204,12 @@ mod tests {
         let path = dir.join("r.log");
         let mut log = BoundedLog::create(&path, 40).expect("made");
         log.append(b"one\ntwo\nthree\nfour\nfive\nsi").expect("written");
-        let mut tail = Tail::of(path).expect("there");
-        assert_eq!(tail.news(false), ["one", "two", "three", "four", "five"]);
+        let mut tail = LogFollower::open(path).expect("there");
+        assert_eq!(tail.new_lines(false), ["one", "two", "three", "four", "five"]);
         log.append(b"x\nseven\neight\nnine\nten").expect("written");
-        assert_eq!(tail.news(false), ["six", "seven", "eight", "nine"]);
-        assert_eq!(tail.news(false), Vec::<String>::new());
-        assert_eq!(tail.news(true), ["ten"]);
+        assert_eq!(tail.new_lines(false), ["six", "seven", "eight", "nine"]);
+        assert_eq!(tail.new_lines(false), Vec::<String>::new());
+        assert_eq!(tail.new_lines(true), ["ten"]);
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

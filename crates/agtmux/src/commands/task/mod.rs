@@ -1,15 +1,15 @@
 //! `agtmux task`: work in the background, in a tmux session of its own, that reports back.
 
-mod end;
+mod cleanup;
 mod events;
 mod exec;
 mod input;
 mod list;
+mod log_writer;
 mod logs;
-mod name;
-mod place;
-mod reader;
 mod run;
+mod session_args;
+mod session_name;
 mod startup;
 mod wait;
 
@@ -19,51 +19,51 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::error::{CliError, Exit};
+use crate::error::{CliError, CliExit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {
     /// Start a task in a window of its own, or again in the window that has its name
-    Run(run::RunArgs),
+    Run(run::TaskRunArgs),
     /// The tasks of the session: which run, which have ended and how
     #[command(visible_alias = "ls")]
-    List(list::ListArgs),
+    List(list::TaskListArgs),
     /// What a task has written, from its first byte on
-    Logs(logs::LogsArgs),
+    Logs(logs::TaskLogsArgs),
     /// Type a text into a task, and Enter
-    Input(input::InputArgs),
+    Input(input::TaskInputArgs),
     /// End a task: it is asked to, and made to if it does not. Its window stays
-    Stop(end::StopArgs),
+    Stop(cleanup::TaskStopArgs),
     /// Start a task again as it was started
-    Restart(end::RestartArgs),
+    Restart(cleanup::TaskRestartArgs),
     /// Take away the windows of tasks that have ended
-    PruneDead(end::CleanupArgs),
+    PruneDead(cleanup::TaskPruneArgs),
     /// End all tasks of the session, and the session
-    KillAll(end::KillAllArgs),
+    KillAll(cleanup::TaskKillAllArgs),
     /// Wait until a task has ended; for scripts
-    Wait(wait::WaitArgs),
+    Wait(wait::TaskWaitArgs),
     /// What happened to tasks: started, exited, notify, input, disappeared
-    Events(events::EventsArgs),
+    Events(events::TaskEventsArgs),
     /// When a harness session begins: clean up what earlier ones of the project have left, and name what still runs
-    Startup(startup::StartupArgs),
+    Startup(startup::TaskStartupArgs),
     /// Print the name of the session that holds a project's tasks
-    SessionName(name::NameArgs),
+    SessionName(session_name::TaskSessionNameArgs),
 }
 
-pub(crate) async fn run(command: TaskCommand) -> Result<Exit, CliError> {
+pub(crate) async fn run(command: TaskCommand) -> Result<CliExit, CliError> {
     match command {
         TaskCommand::Run(args) => run::run(args).await,
         TaskCommand::List(args) => list::run(args).await,
         TaskCommand::Logs(args) => logs::run(args).await,
         TaskCommand::Input(args) => input::run(args).await,
-        TaskCommand::Stop(args) => end::stop(args).await,
-        TaskCommand::Restart(args) => end::restart(args).await,
-        TaskCommand::PruneDead(args) => end::prune_dead(args).await,
-        TaskCommand::KillAll(args) => end::kill_all(args).await,
+        TaskCommand::Stop(args) => cleanup::stop(args).await,
+        TaskCommand::Restart(args) => cleanup::restart(args).await,
+        TaskCommand::PruneDead(args) => cleanup::prune_dead(args).await,
+        TaskCommand::KillAll(args) => cleanup::kill_all(args).await,
         TaskCommand::Wait(args) => wait::run(args).await,
         TaskCommand::Events(args) => events::run(args).await,
         TaskCommand::Startup(args) => startup::run(args).await,
-        TaskCommand::SessionName(args) => name::run(&args),
+        TaskCommand::SessionName(args) => session_name::run(&args),
     }
 }
 
@@ -73,10 +73,9 @@ pub(crate) fn intercept(mut words: impl Iterator<Item = OsString>) -> Option<Exi
     match (command.to_str()?, spec, words.next()) {
         ("task-exec", Some(spec), None) => Some(exec::run(Path::new(&spec))),
         ("task-log", Some(spec), None) => {
-            reader::run(Path::new(&spec));
-            Some(Exit::Ok.into())
+            log_writer::run(Path::new(&spec));
+            Some(CliExit::Ok.into())
         }
         _ => None,
     }
 }
-

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use agtmux_api::wire::{TaskPlace, TaskStartup, TaskStartupReport};
+use agtmux_api::wire::{TaskSessionQuery, TaskStartupReport, TaskStartupRequest};
 use agtmux_core::sanitize;
 use clap::Args;
 
-use super::place::{KeeperArgs, PlaceArgs, project};
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use super::session_args::{KeeperArgs, TaskSessionArgs, project};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -17,9 +17,9 @@ use crate::output;
     after_help = "Sessions of the same project that this agtmux has made are removed where nothing runs in them any more, and named \
     where something does. Those of a program that still runs, and those of others, are not touched."
 )]
-pub(crate) struct StartupArgs {
+pub(crate) struct TaskStartupArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    session: TaskSessionArgs,
     #[command(flatten)]
     keeper: KeeperArgs,
     /// The project, as a whole path; else AGTMUX_PROJECT says so, else it is the current directory
@@ -30,22 +30,25 @@ pub(crate) struct StartupArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: StartupArgs) -> Result<Exit, CliError> {
-    let TaskPlace { session, socket } = args.place.place()?;
+pub(crate) async fn run(args: TaskStartupArgs) -> Result<CliExit, CliError> {
+    let TaskSessionQuery { session, socket } = args.session.resolve()?;
     let project = match project(args.project.as_ref()) {
         Some(project) => project,
         None => std::env::current_dir().map_err(|error| CliError::io("find the current directory", error))?,
     };
     let project = project.to_str().ok_or_else(|| {
-        CliError::new(Exit::Usage, Message::new("the project's path is no UTF-8").hint("agtmux task startup --help"))
+        CliError::new(
+            CliExit::Usage,
+            CliMessage::new("the project's path is no UTF-8").hint("agtmux task startup --help"),
+        )
     })?;
-    let asked = TaskStartup { session, socket, project: project.to_owned(), keeper: args.keeper.pid()? };
-    let answer = Daemon::from_env()?.act("/v1/tasks/startup", &asked).await?;
+    let asked = TaskStartupRequest { session, socket, project: project.to_owned(), owner: args.keeper.pid()? };
+    let answer = DaemonClient::from_env()?.act("/v1/tasks/startup", &asked).await?;
     if args.json {
         output::line(&answer)?;
-        return Ok(Exit::Ok);
+        return Ok(CliExit::Ok);
     }
     let report: TaskStartupReport = parse(&answer)?;
     output::lines(&report.notices.iter().map(|notice| sanitize::for_terminal(notice)).collect::<Vec<_>>())?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }

@@ -4,73 +4,75 @@ use std::path::Path;
 use std::time::Duration;
 
 use agtmux_api::error::ErrorCode;
-use agtmux_api::wire::{ActionOutcome, EventKind, Item, ListQuery, Output, OutputAction, Scope, WatchEvent};
-use agtmux_tmux::platform::{self, Platform, Signal as Told, Token};
+use agtmux_api::wire::{
+    ActionOutcome, ListQuery, ListScope, OutputAction, OutputReport, WatchEvent, WatchEventKind, WatchItem,
+};
+use agtmux_tmux::platform::{self, Platform, PlatformSignal as Told, WatchToken};
 use tokio::time::{Instant, sleep_until};
 
-use super::news::news;
-use super::{finished, output};
-use crate::commands::watch::reader::Reader;
-use crate::commands::watch::stream::{self, Signal};
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::quit::Quit;
-use crate::terminal::Terminal;
+use super::new_lines::new_lines;
+use super::{output, with_colour_reset};
+use crate::commands::watch::stdout_watcher::StdoutWatcher;
+use crate::commands::watch::stream::{self, WatchSignal};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::quit_signals::QuitSignals;
+use crate::terminal::StdoutTerminal;
 
 /// How far back a look goes, so that nothing is missed between two of them.
-const WINDOW: u32 = 1000;
+const LINES_PER_READ: u32 = 1000;
 /// What is written in one go is shown in one go.
 const SETTLE: Duration = Duration::from_millis(60);
 /// Where the terminal does not tell.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-const FAR_OFF: Duration = Duration::from_secs(3600);
-const PANE: Token = Token(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const NO_DEADLINE: Duration = Duration::from_secs(3600);
+const PANE: WatchToken = WatchToken(1);
 
 pub(super) async fn run(
-    daemon: Daemon,
+    daemon: DaemonClient,
     asked: OutputAction,
-    first: ActionOutcome<Output>,
+    first: ActionOutcome<OutputReport>,
     json: bool,
-) -> Result<Exit, CliError> {
-    let mut quit = Quit::new()?;
-    let mut reader = Reader::of_stdout();
-    let mut writes = Writes::of(first.report.tty.as_deref())?;
-    let mut follower = Follower::new(daemon.clone(), asked, first, json);
-    let query = ListQuery { scope: Some(Scope::Panes), all: true, ..ListQuery::default() };
+) -> Result<CliExit, CliError> {
+    let mut quit = QuitSignals::new()?;
+    let mut reader = StdoutWatcher::start();
+    let mut writes = TerminalWrites::watch(first.report.tty.as_deref())?;
+    let mut follower = OutputFollower::new(daemon.clone(), asked, first, json);
+    let query = ListQuery { scope: Some(ListScope::Panes), all: true, ..ListQuery::default() };
     let mut events = stream::follow(daemon, query);
     loop {
         tokio::select! {
-            exit = quit.requested() => return Ok(exit),
-            () = reader.left() => return Ok(Exit::Ok),
-            () = writes.next() => follower.look_soon(),
+            exit = quit.received() => return Ok(exit),
+            () = reader.closed() => return Ok(CliExit::Ok),
+            () = writes.next() => follower.schedule_read(),
             event = events.recv() => match event {
-                Some(Signal::Event(event)) => follower.notice(&event),
-                Some(Signal::Lost(_)) => {}
-                Some(Signal::Failed(error)) => return Err(error),
-                None => return Ok(Exit::Ok),
+                Some(WatchSignal::Event(event)) => follower.handle_event(&event),
+                Some(WatchSignal::Disconnected(_)) => {}
+                Some(WatchSignal::Failed(error)) => return Err(error),
+                None => return Ok(CliExit::Ok),
             },
-            () = sleep_until(follower.due) => if follower.look().await? {
-                return follower.end().await;
+            () = sleep_until(follower.due) => if follower.read_output().await? {
+                return follower.finish().await;
             },
         }
     }
 }
 
 /// When the pane's terminal is written to.
-struct Writes(Option<Platform>);
+struct TerminalWrites(Option<Platform>);
 
-impl Writes {
-    fn of(tty: Option<&str>) -> Result<Self, CliError> {
+impl TerminalWrites {
+    fn watch(tty: Option<&str>) -> Result<Self, CliError> {
         let Some(tty) = tty else { return Ok(Self(None)) };
-        let platform = platform::open(platform::Options::default());
+        let platform = platform::open(platform::PlatformOptions::default());
         let platform = platform.map_err(|error| CliError::io("watch the pane's terminal", error))?;
         let watched = platform.watcher.watch_terminal(PANE, Path::new(tty)).is_ok();
         Ok(Self(Some(platform).filter(|platform| watched && platform.watcher.reports_output())))
     }
 
     async fn next(&mut self) {
-        let Some(platform) = &mut self.0 else { return tokio::time::sleep(LOOK_EVERY).await };
+        let Some(platform) = &mut self.0 else { return tokio::time::sleep(POLL_INTERVAL).await };
         match platform.signals.recv().await {
             Some(Told::TerminalGone(_)) | None => self.0 = None,
             Some(_) => {}
@@ -78,24 +80,24 @@ impl Writes {
     }
 }
 
-struct Follower {
-    daemon: Daemon,
+struct OutputFollower {
+    daemon: DaemonClient,
     asked: OutputAction,
     runtime_id: Option<String>,
     pane_id: String,
     target: String,
     server: String,
-    before: Output,
+    before: OutputReport,
     window: u32,
     /// Where it was seen last, for a last look when the agent is gone.
-    place: Option<String>,
+    last_location: Option<String>,
     json: bool,
     due: Instant,
 }
 
-impl Follower {
-    fn new(daemon: Daemon, asked: OutputAction, first: ActionOutcome<Output>, json: bool) -> Self {
-        let window = asked.lines.unwrap_or(0).max(WINDOW);
+impl OutputFollower {
+    fn new(daemon: DaemonClient, asked: OutputAction, first: ActionOutcome<OutputReport>, json: bool) -> Self {
+        let window = asked.lines.unwrap_or(0).max(LINES_PER_READ);
         let mut asked = OutputAction { again: true, lines: Some(window), ..asked };
         if let Some(id) = &first.runtime_id {
             // Whoever lives there next is not the one that is followed.
@@ -106,47 +108,49 @@ impl Follower {
         let ActionOutcome { runtime_id, pane_id, target, server, report: before, .. } = first;
         // What came since the first look is waiting.
         let due = Instant::now();
-        Self { daemon, asked, runtime_id, pane_id, target, server, before, window, place: None, json, due }
+        Self { daemon, asked, runtime_id, pane_id, target, server, before, window, last_location: None, json, due }
     }
 
-    fn look_soon(&mut self) {
+    fn schedule_read(&mut self) {
         self.due = self.due.min(Instant::now() + SETTLE);
     }
 
     /// Only what is about this pane is a reason to look.
-    fn notice(&mut self, event: &WatchEvent) {
-        let Some(Item::Pane(item)) = &event.item else { return self.look_soon() };
+    fn handle_event(&mut self, event: &WatchEvent) {
+        let Some(WatchItem::Pane(item)) = &event.item else { return self.schedule_read() };
         let id = &item.identity;
         if id.pane_id.to_string() != self.pane_id || (&id.target, &id.server) != (&self.target, &self.server) {
             return;
         }
-        if event.kind != EventKind::Remove {
-            let place = agtmux_core::refs::Ref::Place {
+        if event.kind != WatchEventKind::Remove {
+            let place = agtmux_core::refs::PaneRef::Path {
                 target: id.target.clone(),
                 server: Some(id.server.clone()),
                 session: id.session_name.clone(),
                 window: id.window_id,
                 pane: id.pane_id,
             };
-            self.place = Some(place.to_string());
+            self.last_location = Some(place.to_string());
         }
-        if event.kind == EventKind::Remove || item.runtime_id != self.runtime_id {
-            self.look_soon();
+        if event.kind == WatchEventKind::Remove || item.runtime_id != self.runtime_id {
+            self.schedule_read();
         }
     }
 
     /// Says whether that was the last one.
-    async fn look(&mut self) -> Result<bool, CliError> {
-        self.due = Instant::now() + FAR_OFF;
+    async fn read_output(&mut self) -> Result<bool, CliError> {
+        self.due = Instant::now() + NO_DEADLINE;
         match self.daemon.act("/v1/actions/view-output", &self.asked).await {
             Ok(answer) => {
-                self.take_in(&answer)?;
+                self.handle_answer(&answer)?;
                 Ok(false)
             }
             Err(error) if is_gone(error.code()) => Ok(true),
             // A daemon that is being restarted is asked again.
-            Err(error) if matches!(error.exit(), Exit::NoDaemon | Exit::DaemonFault) && error.code().is_none() => {
-                self.due = Instant::now() + LOOK_EVERY;
+            Err(error)
+                if matches!(error.exit(), CliExit::NoDaemon | CliExit::DaemonFailed) && error.code().is_none() =>
+            {
+                self.due = Instant::now() + POLL_INTERVAL;
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -154,8 +158,8 @@ impl Follower {
     }
 
     /// A program that draws the whole screen has no history: what is above it is from before it.
-    fn take_in(&mut self, answer: &[u8]) -> Result<(), CliError> {
-        let now: ActionOutcome<Output> = parse(answer)?;
+    fn handle_answer(&mut self, answer: &[u8]) -> Result<(), CliError> {
+        let now: ActionOutcome<OutputReport> = parse(answer)?;
         let lines = (!now.report.full_screen).then_some(self.window);
         if lines != self.asked.lines {
             (self.asked.lines, self.due) = (lines, Instant::now());
@@ -165,22 +169,22 @@ impl Follower {
     }
 
     /// Its last words may still be in the pane.
-    async fn end(&mut self) -> Result<Exit, CliError> {
-        if let Some(place) = self.place.take() {
+    async fn finish(&mut self) -> Result<CliExit, CliError> {
+        if let Some(place) = self.last_location.take() {
             self.asked.guards.r#ref = place;
             self.asked.guards.if_runtime = None;
             if let Ok(answer) = self.daemon.act("/v1/actions/view-output", &self.asked).await {
-                self.take_in(&answer)?;
+                self.handle_answer(&answer)?;
             }
         }
-        Message::new(format!("what ran in {} has ended", self.pane_id)).tell();
-        Ok(Exit::Ok)
+        CliMessage::new(format!("what ran in {} has ended", self.pane_id)).print_stderr();
+        Ok(CliExit::Ok)
     }
 
-    fn show(&mut self, answer: &[u8], now: Output) -> Result<(), CliError> {
+    fn show(&mut self, answer: &[u8], now: OutputReport) -> Result<(), CliError> {
         let before = std::mem::replace(&mut self.before, now);
         let now = &self.before;
-        let fresh = news(&before.lines, &now.lines);
+        let fresh = new_lines(&before.lines, &now.lines);
         if fresh.is_empty() && before.full_screen == now.full_screen {
             return Ok(());
         }
@@ -189,11 +193,11 @@ impl Follower {
         }
         if !now.full_screen {
             let fresh: Vec<String> = fresh.into_iter().cloned().collect();
-            return output::lines(&finished(&fresh, self.asked.ansi));
+            return output::lines(&with_colour_reset(&fresh, self.asked.ansi));
         }
-        let clear = if Terminal::of_stdout().is_tty { "\u{1b}[H\u{1b}[J" } else { "\n" };
+        let clear = if StdoutTerminal::detect().is_tty { "\u{1b}[H\u{1b}[J" } else { "\n" };
         output::print(clear)?;
-        output::lines(&finished(&now.lines, self.asked.ansi))
+        output::lines(&with_colour_reset(&now.lines, self.asked.ansi))
     }
 }
 

@@ -1,18 +1,18 @@
 //! `agtmux view-output`: what an agent's pane has shown.
 
 mod follow;
-mod news;
+mod new_lines;
 
-use agtmux_api::wire::{ActionOutcome, Output, OutputAction};
+use agtmux_api::wire::{ActionOutcome, OutputAction, OutputReport};
 use clap::Args;
 
 use super::guards::GuardArgs;
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
 use crate::output;
 
 /// Ends the colours of a line.
-const PLAIN: &str = "\u{1b}[0m";
+const RESET_COLOURS: &str = "\u{1b}[0m";
 
 #[derive(Debug, Args)]
 #[command(
@@ -37,24 +37,24 @@ pub(crate) struct ViewOutputArgs {
     json: bool,
 }
 
-pub(crate) async fn run(args: Box<ViewOutputArgs>) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
+pub(crate) async fn run(args: Box<ViewOutputArgs>) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
     let guards = args.guards.resolved(&daemon).await?;
     let action = OutputAction { guards, lines: args.lines, ansi: args.ansi, again: false };
     let answer = daemon.act("/v1/actions/view-output", &action).await?;
-    let shown: ActionOutcome<Output> = parse(&answer)?;
+    let shown: ActionOutcome<OutputReport> = parse(&answer)?;
     if args.json {
         output::line(&answer)?;
     } else {
-        output::lines(&finished(&shown.report.lines, args.ansi))?;
+        output::lines(&with_colour_reset(&shown.report.lines, args.ansi))?;
     }
-    if args.follow { follow::run(daemon, action, shown, args.json).await } else { Ok(Exit::Ok) }
+    if args.follow { follow::run(daemon, action, shown, args.json).await } else { Ok(CliExit::Ok) }
 }
 
 /// Lines as they are printed: what follows them has its own colours.
-fn finished(lines: &[String], ansi: bool) -> Vec<String> {
+fn with_colour_reset(lines: &[String], ansi: bool) -> Vec<String> {
     match (ansi, lines.split_last()) {
-        (true, Some((last, rest))) => rest.iter().cloned().chain([format!("{last}{PLAIN}")]).collect(),
+        (true, Some((last, rest))) => rest.iter().cloned().chain([format!("{last}{RESET_COLOURS}")]).collect(),
         _ => lines.to_vec(),
     }
 }

@@ -1,13 +1,15 @@
 //! `agtmux wait`: until agents are in a state. Nothing is asked again and again: the daemon tells.
 
-mod crowd;
+mod waited_agents;
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use agtmux_api::config::Span;
+use agtmux_api::config::ConfigDuration;
 use agtmux_api::error::ErrorCode;
-use agtmux_api::wire::{EventKind, Guards, ListQuery, Listing, PaneItem, Scope, Snapshot, SnapshotAction};
+use agtmux_api::wire::{
+    ActionGuards, ActionSnapshot, ListQuery, ListResponse, ListScope, PaneItem, SnapshotAction, WatchEventKind,
+};
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
@@ -16,19 +18,19 @@ use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::pick;
-use super::watch::stream::{self, Signal};
-use crate::connect::{Daemon, parse};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use super::watch::stream::{self, WatchSignal};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
-use crate::quit::Quit;
-use crowd::{Agent, Crowd, Verdict};
+use crate::quit_signals::QuitSignals;
+use waited_agents::{WaitOutcome, WaitedAgent, WaitedAgents};
 
 /// The end of all waiting, for whoever sets no other.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// A daemon that is being restarted is back by then.
-const BACK_WITHIN: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_FOR: Duration = Duration::from_secs(10);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 #[command(
@@ -51,7 +53,7 @@ pub(crate) struct WaitArgs {
     all: bool,
     /// How long at the most, as 90s or 10m; for ever by default
     #[arg(long, value_name = "DURATION")]
-    timeout: Option<Span>,
+    timeout: Option<ConfigDuration>,
     /// Print what became of each as JSON
     #[arg(long)]
     json: bool,
@@ -61,94 +63,101 @@ fn states() -> impl TypedValueParser<Value = State> {
     PossibleValuesParser::new(State::ALL.iter().map(|state| state.as_str())).try_map(|word| word.parse::<State>())
 }
 
-pub(crate) async fn run(args: WaitArgs) -> Result<Exit, CliError> {
-    let deadline = Instant::now() + args.timeout.map_or(FOR_EVER, |span| span.0.min(FOR_EVER));
-    let mut quit = Quit::new()?;
+pub(crate) async fn run(args: WaitArgs) -> Result<CliExit, CliError> {
+    let deadline = Instant::now() + args.timeout.map_or(NO_TIMEOUT, |span| span.0.min(NO_TIMEOUT));
+    let mut quit = QuitSignals::new()?;
     let (verdict, crowd) = tokio::select! {
-        done = until(&args, deadline) => done?,
-        exit = quit.requested() => return Ok(exit),
+        done = wait_until(&args, deadline) => done?,
+        exit = quit.received() => return Ok(exit),
     };
-    tell(&args, verdict, &crowd)
+    report(&args, verdict, &crowd)
 }
 
 /// What is so already counts however short the time is.
-async fn until(args: &WaitArgs, deadline: Instant) -> Result<(Verdict, Crowd), CliError> {
-    let daemon = Daemon::from_env()?;
-    let mut crowd = Crowd::named(&daemon, args).await?;
-    if let Some(verdict) = crowd.verdict(args.any) {
+async fn wait_until(args: &WaitArgs, deadline: Instant) -> Result<(WaitOutcome, WaitedAgents), CliError> {
+    let daemon = DaemonClient::from_env()?;
+    let mut crowd = WaitedAgents::resolve(&daemon, args).await?;
+    if let Some(verdict) = crowd.outcome(args.any) {
         return Ok((verdict, crowd));
     }
-    let verdict = match timeout_at(deadline, changed(&daemon, args, &mut crowd)).await {
+    let verdict = match timeout_at(deadline, follow_changes(&daemon, args, &mut crowd)).await {
         Ok(verdict) => verdict?,
-        Err(_) => Verdict::Late,
+        Err(_) => WaitOutcome::TimedOut,
     };
     Ok((verdict, crowd))
 }
 
-async fn changed(daemon: &Daemon, args: &WaitArgs, crowd: &mut Crowd) -> Result<Verdict, CliError> {
-    let query = ListQuery { scope: Some(Scope::Panes), ..ListQuery::default() };
+async fn follow_changes(
+    daemon: &DaemonClient,
+    args: &WaitArgs,
+    crowd: &mut WaitedAgents,
+) -> Result<WaitOutcome, CliError> {
+    let query = ListQuery { scope: Some(ListScope::Panes), ..ListQuery::default() };
     // Opened first: what changes while the list is read is told afterwards.
     let mut events = stream::follow(daemon.clone(), query);
-    let mut progress = Progress::new();
-    crowd.read(&listed(daemon).await?);
+    let mut progress = WaitProgress::new();
+    crowd.update_from_list(&fetch_panes(daemon).await?);
     loop {
-        progress.tell(crowd);
-        if let Some(verdict) = crowd.verdict(args.any) {
+        progress.print_changes(crowd);
+        if let Some(verdict) = crowd.outcome(args.any) {
             return Ok(verdict);
         }
         match events.recv().await {
             // It may have ended while nobody looked, or a place of it may be gone: the list tells.
-            Some(Signal::Event(event)) if event.kind == EventKind::Reset || crowd.is_unsure_after(&event) => {
-                crowd.read(&listed(daemon).await?);
+            Some(WatchSignal::Event(event))
+                if event.kind == WatchEventKind::Reset || crowd.needs_reread_after(&event) =>
+            {
+                crowd.update_from_list(&fetch_panes(daemon).await?);
             }
-            Some(Signal::Event(event)) => crowd.notice(&event),
-            Some(Signal::Lost(_)) => {}
-            Some(Signal::Failed(error)) => return Err(error),
+            Some(WatchSignal::Event(event)) => crowd.apply_event(&event),
+            Some(WatchSignal::Disconnected(_)) => {}
+            Some(WatchSignal::Failed(error)) => return Err(error),
             None => return Err(CliError::io("follow the agents", "the daemon's events have ended")),
         }
     }
 }
 
-async fn listed(daemon: &Daemon) -> Result<Vec<PaneItem>, CliError> {
-    let listing: Listing<PaneItem> = steadily(async || daemon.get("/v1/panes", &ListQuery::default()).await).await?;
+async fn fetch_panes(daemon: &DaemonClient) -> Result<Vec<PaneItem>, CliError> {
+    let listing: ListResponse<PaneItem> =
+        retry_when_cut_off(async || daemon.get("/v1/panes", &ListQuery::default()).await).await?;
     Ok(listing.items)
 }
 
 /// A daemon that ends in the middle of an answer is mostly about to be there again: it is asked once more.
-async fn steadily<T>(ask: impl AsyncFn() -> Result<T, CliError>) -> Result<T, CliError> {
-    let patience = Instant::now() + BACK_WITHIN;
+async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, CliError>) -> Result<T, CliError> {
+    let patience = Instant::now() + RETRY_FOR;
     loop {
         match ask().await {
-            Err(error) if is_cut_off(&error) && Instant::now() < patience => sleep(PAUSE).await,
+            Err(error) if is_cut_off(&error) && Instant::now() < patience => sleep(RETRY_PAUSE).await,
             answer => return answer,
         }
     }
 }
 
 fn is_cut_off(error: &CliError) -> bool {
-    error.exit() == Exit::DaemonFault && error.code().is_none()
+    error.exit() == CliExit::DaemonFailed && error.code().is_none()
 }
 
-impl Crowd {
-    async fn named(daemon: &Daemon, args: &WaitArgs) -> Result<Self, CliError> {
+impl WaitedAgents {
+    async fn resolve(daemon: &DaemonClient, args: &WaitArgs) -> Result<Self, CliError> {
         let mut given: Vec<Option<&str>> = args.references.iter().map(|reference| Some(reference.as_str())).collect();
         if given.is_empty() {
             given.push(None);
         }
         let mut agents = Vec::new();
         for given in given {
-            let reference = pick::reference(daemon, given).await?;
-            let guards = Guards { r#ref: reference.clone(), ..Guards::default() };
+            let reference = pick::resolve_reference(daemon, given).await?;
+            let guards = ActionGuards { r#ref: reference.clone(), ..ActionGuards::default() };
             let action = SnapshotAction { guards };
-            let looked = steadily(async || daemon.act("/v1/actions/snapshot", &action).await).await;
+            let looked = retry_when_cut_off(async || daemon.act("/v1/actions/snapshot", &action).await).await;
             match looked {
                 Ok(answer) => {
-                    let seen = Agent::of(&reference, &parse::<Snapshot>(&answer)?);
-                    agents.push(seen.unwrap_or_else(|| Agent::ended(&reference)));
+                    let seen = WaitedAgent::from_snapshot(&reference, &parse::<ActionSnapshot>(&answer)?);
+                    agents.push(seen.unwrap_or_else(|| WaitedAgent::ended(&reference)));
                 }
                 // One that is named by its id has ended; others may live.
                 Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
-                    agents.push(Agent::ended(&reference));
+                    agents.push(WaitedAgent::ended(&reference));
                 }
                 Err(error) => return Err(error),
             }
@@ -157,70 +166,70 @@ impl Crowd {
     }
 }
 
-fn tell(args: &WaitArgs, verdict: Verdict, crowd: &Crowd) -> Result<Exit, CliError> {
+fn report(args: &WaitArgs, verdict: WaitOutcome, crowd: &WaitedAgents) -> Result<CliExit, CliError> {
     if args.json {
-        let agents: Vec<_> = crowd.agents.iter().map(Agent::json).collect();
+        let agents: Vec<_> = crowd.agents.iter().map(WaitedAgent::json).collect();
         let word = match verdict {
-            Verdict::Reached => "reached",
-            Verdict::Gone => "gone",
-            Verdict::Late => "timeout",
+            WaitOutcome::Reached => "reached",
+            WaitOutcome::Gone => "gone",
+            WaitOutcome::TimedOut => "timeout",
         };
         output::line(json!({"schema_version": 1, "outcome": word, "agents": agents}).to_string().as_bytes())?;
     } else {
-        output::lines(&crowd.agents.iter().filter(|agent| agent.is_there()).map(reached).collect::<Vec<_>>())?;
+        output::lines(&crowd.agents.iter().filter(|agent| agent.has_reached()).map(reached_line).collect::<Vec<_>>())?;
     }
     match verdict {
-        Verdict::Reached => Ok(Exit::Ok),
-        Verdict::Late => Err(late(args, crowd)),
-        Verdict::Gone => {
-            let gone: Vec<String> = crowd.agents.iter().filter(|agent| agent.gone).map(line).collect();
-            let message = Message::new("an agent that was waited for is gone");
-            let message = gone.into_iter().fold(message, Message::because);
-            Err(CliError::new(Exit::Usage, message.hint("agtmux list panes")))
+        WaitOutcome::Reached => Ok(CliExit::Ok),
+        WaitOutcome::TimedOut => Err(timeout_error(args, crowd)),
+        WaitOutcome::Gone => {
+            let gone: Vec<String> = crowd.agents.iter().filter(|agent| agent.gone).map(current_line).collect();
+            let message = CliMessage::new("an agent that was waited for is gone");
+            let message = gone.into_iter().fold(message, CliMessage::because);
+            Err(CliError::new(CliExit::Usage, message.hint("agtmux list panes")))
         }
     }
 }
 
-fn line(agent: &Agent) -> String {
-    described(agent, agent.state)
+fn current_line(agent: &WaitedAgent) -> String {
+    agent_line(agent, agent.state)
 }
 
 /// With the state for which it counts, whatever it does by now.
-fn reached(agent: &Agent) -> String {
-    described(agent, agent.reached)
+fn reached_line(agent: &WaitedAgent) -> String {
+    agent_line(agent, agent.reached)
 }
 
-fn described(agent: &Agent, state: Option<State>) -> String {
+fn agent_line(agent: &WaitedAgent, state: Option<State>) -> String {
     let state = state.map_or("gone", State::as_str);
     sanitize::for_terminal(&format!("{} {} {} runtime:{}", state, agent.agent_type, agent.pane_id, agent.runtime_id))
 }
 
 /// Those that are not there yet are the reason, each with what it does instead.
-fn late(args: &WaitArgs, crowd: &Crowd) -> CliError {
+fn timeout_error(args: &WaitArgs, crowd: &WaitedAgents) -> CliError {
     let states: Vec<&str> = args.states.iter().map(|state| state.as_str()).collect();
-    let missing: Vec<&Agent> = crowd.agents.iter().filter(|agent| !agent.is_there()).collect();
-    let message = Message::new(format!("the time is up: not {}", states.join(" or ")));
-    let message = missing.iter().fold(message, |message, agent| message.because(line(agent)));
+    let missing: Vec<&WaitedAgent> = crowd.agents.iter().filter(|agent| !agent.has_reached()).collect();
+    let message = CliMessage::new(format!("the time is up: not {}", states.join(" or ")));
+    let message = missing.iter().fold(message, |message, agent| message.because(current_line(agent)));
     let reference = missing.first().map_or("REF", |agent| agent.reference.as_str());
     CliError::failed(message.hint(format!("agtmux explain {reference}")))
 }
 
 /// For a person who looks on.
-struct Progress {
+struct WaitProgress {
     is_seen: bool,
     told: Vec<String>,
 }
 
-impl Progress {
+impl WaitProgress {
     fn new() -> Self {
         Self { is_seen: std::io::stderr().is_terminal(), told: Vec::new() }
     }
 
-    fn tell(&mut self, crowd: &Crowd) {
+    fn print_changes(&mut self, crowd: &WaitedAgents) {
         if !self.is_seen {
             return;
         }
-        let lines: Vec<String> = crowd.agents.iter().map(line).collect();
+        let lines: Vec<String> = crowd.agents.iter().map(current_line).collect();
         for line in lines.iter().filter(|line| !self.told.contains(line)) {
             eprintln!("{line}");
         }

@@ -2,21 +2,21 @@
 
 use std::collections::HashMap;
 
-use agtmux_api::wire::{Item, PaneIdentity, SessionIdentity, WatchEvent, WindowIdentity};
+use agtmux_api::wire::{PaneIdentity, SessionIdentity, WatchEvent, WatchItem, WindowIdentity};
 
 #[derive(Debug, Default)]
-pub(super) struct Pending(HashMap<Key, WatchEvent>);
+pub(super) struct PendingEvents(HashMap<EventKey, WatchEvent>);
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum EventKey {
     Pane(PaneIdentity),
     Window(WindowIdentity),
     Session(SessionIdentity),
     /// What happened to a task: nothing that comes later makes it undone.
-    Happened(u64),
+    Task(u64),
 }
 
-impl Pending {
+impl PendingEvents {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -28,11 +28,11 @@ impl Pending {
     /// Gives the event back when it is about nothing that a later one could replace.
     pub(super) fn put(&mut self, event: WatchEvent) -> Option<WatchEvent> {
         let key = match &event.item {
-            None if event.task.is_some() => Key::Happened(event.seq),
+            None if event.task.is_some() => EventKey::Task(event.seq),
             None => return Some(event),
-            Some(Item::Pane(pane)) => Key::Pane(pane.identity.clone()),
-            Some(Item::Window(window)) => Key::Window(window.identity.clone()),
-            Some(Item::Session(session)) => Key::Session(session.identity.clone()),
+            Some(WatchItem::Pane(pane)) => EventKey::Pane(pane.identity.clone()),
+            Some(WatchItem::Window(window)) => EventKey::Window(window.identity.clone()),
+            Some(WatchItem::Session(session)) => EventKey::Session(session.identity.clone()),
         };
         self.0.insert(key, event);
         None
@@ -48,10 +48,10 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agtmux_api::wire::{EventKind, Scope, SessionItem, StateTally};
+    use agtmux_api::wire::{ListScope, SessionItem, StateTally, WatchEventKind};
 
-    fn event(seq: u64, kind: EventKind, session: &str) -> WatchEvent {
-        let item = Item::Session(SessionItem {
+    fn event(seq: u64, kind: WatchEventKind, session: &str) -> WatchEvent {
+        let item = WatchItem::Session(SessionItem {
             identity: SessionIdentity { target: None, server: None, session_name: session.into() },
             counts: StateTally::default(),
             by_target: Default::default(),
@@ -59,25 +59,27 @@ mod tests {
             panes: 1,
         });
         let at = jiff::Timestamp::UNIX_EPOCH;
-        WatchEvent { schema_version: 1, seq, at, kind, scope: Scope::Sessions, item: Some(item), task: None }
+        WatchEvent { schema_version: 1, seq, at, kind, scope: ListScope::Sessions, item: Some(item), task: None }
     }
 
     #[test]
     fn the_last_word_on_an_item_remains_in_order_of_seq() {
-        let mut pending = Pending::default();
-        for event in
-            [event(1, EventKind::Upsert, "a"), event(2, EventKind::Upsert, "b"), event(3, EventKind::Remove, "a")]
-        {
+        let mut pending = PendingEvents::default();
+        for event in [
+            event(1, WatchEventKind::Upsert, "a"),
+            event(2, WatchEventKind::Upsert, "b"),
+            event(3, WatchEventKind::Remove, "a"),
+        ] {
             assert!(pending.put(event).is_none());
         }
         let kept: Vec<_> = pending.take().into_iter().map(|event| (event.seq, event.kind)).collect();
-        assert_eq!(kept, [(2, EventKind::Upsert), (3, EventKind::Remove)]);
+        assert_eq!(kept, [(2, WatchEventKind::Upsert), (3, WatchEventKind::Remove)]);
         assert!(pending.is_empty());
     }
 
     #[test]
     fn a_reset_cannot_wait() {
-        let reset = WatchEvent { item: None, ..event(4, EventKind::Reset, "a") };
-        assert!(Pending::default().put(reset).is_some());
+        let reset = WatchEvent { item: None, ..event(4, WatchEventKind::Reset, "a") };
+        assert!(PendingEvents::default().put(reset).is_some());
     }
 }

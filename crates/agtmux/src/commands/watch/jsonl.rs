@@ -1,79 +1,79 @@
 use std::time::Duration;
 
-use agtmux_api::wire::{EventKind, Health, ListQuery, WatchEvent};
+use agtmux_api::wire::{DaemonHealth, ListQuery, WatchEvent, WatchEventKind};
 use tokio::time::{Instant, sleep_until};
 
-use super::Plan;
-use super::coalesce::Pending;
-use super::reader::Reader;
-use super::since::Changed;
-use super::snapshot::Snapshot;
-use super::stream::{self, Signal};
-use crate::error::{CliError, Exit};
-use crate::message::Message;
+use super::WatchPlan;
+use super::coalesce::PendingEvents;
+use super::since::ChangedSince;
+use super::snapshot::ListSnapshot;
+use super::stdout_watcher::StdoutWatcher;
+use super::stream::{self, WatchSignal};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
 use crate::output;
-use crate::quit::Quit;
+use crate::quit_signals::QuitSignals;
 
-pub(super) async fn once(plan: &Plan) -> Result<Exit, CliError> {
+pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
     // Asked for first: whoever goes on from this number may see a change twice, but misses none.
-    let health: Health = plan.daemon.get("/v1/health", &ListQuery::default()).await?;
-    let events = Snapshot::take(plan).await?.into_events(health.seq);
+    let health: DaemonHealth = plan.daemon.get("/v1/health", &ListQuery::default()).await?;
+    let events = ListSnapshot::fetch(plan).await?.into_events(health.seq);
     print(&events)?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
-pub(super) async fn follow(plan: Plan) -> Result<Exit, CliError> {
-    let mut quit = Quit::new()?;
-    let mut reader = Reader::of_stdout();
-    let mut lines = Lines::new(&plan).await?;
+pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
+    let mut quit = QuitSignals::new()?;
+    let mut reader = StdoutWatcher::start();
+    let mut lines = JsonLines::new(&plan).await?;
     let mut signals = stream::follow(plan.daemon.clone(), plan.query.clone());
     loop {
         tokio::select! {
-            exit = quit.requested() => return Ok(exit),
-            () = reader.left() => return Ok(Exit::Ok),
+            exit = quit.received() => return Ok(exit),
+            () = reader.closed() => return Ok(CliExit::Ok),
             signal = signals.recv() => match signal {
-                Some(Signal::Event(event)) => lines.take_in(*event).await?,
-                Some(Signal::Lost(reason)) => lost(&reason).tell(),
-                Some(Signal::Failed(error)) => return Err(error),
-                None => return Ok(Exit::Ok),
+                Some(WatchSignal::Event(event)) => lines.handle_event(*event).await?,
+                Some(WatchSignal::Disconnected(reason)) => disconnected(&reason).print_stderr(),
+                Some(WatchSignal::Failed(error)) => return Err(error),
+                None => return Ok(CliExit::Ok),
             },
             () = sleep_until(lines.due()), if lines.is_waiting() => lines.flush()?,
         }
     }
 }
 
-fn lost(reason: &str) -> Message {
-    Message::new("the daemon went away; watch goes on when it is back").because(reason)
+fn disconnected(reason: &str) -> CliMessage {
+    CliMessage::new("the daemon went away; watch goes on when it is back").because(reason)
 }
 
-struct Lines<'a> {
-    plan: &'a Plan,
-    changed: Changed,
-    pending: Pending,
+struct JsonLines<'a> {
+    plan: &'a WatchPlan,
+    changed: ChangedSince,
+    pending: PendingEvents,
     last_flush: Option<Instant>,
 }
 
-impl<'a> Lines<'a> {
-    async fn new(plan: &'a Plan) -> Result<Self, CliError> {
-        let changed = Changed::look(plan).await?;
-        Ok(Self { plan, changed, pending: Pending::default(), last_flush: None })
+impl<'a> JsonLines<'a> {
+    async fn new(plan: &'a WatchPlan) -> Result<Self, CliError> {
+        let changed = ChangedSince::load(plan).await?;
+        Ok(Self { plan, changed, pending: PendingEvents::default(), last_flush: None })
     }
 
-    async fn take_in(&mut self, event: WatchEvent) -> Result<(), CliError> {
+    async fn handle_event(&mut self, event: WatchEvent) -> Result<(), CliError> {
         match event.kind {
-            EventKind::Snapshot if event.item.as_ref().is_some_and(|item| !self.changed.item(item)) => Ok(()),
-            EventKind::Snapshot => print(&[event]),
-            EventKind::Reset => {
+            WatchEventKind::Snapshot if event.item.as_ref().is_some_and(|item| !self.changed.item(item)) => Ok(()),
+            WatchEventKind::Snapshot => print(&[event]),
+            WatchEventKind::Reset => {
                 // What was about to be told is part of the snapshot that follows.
                 self.pending.clear();
-                self.changed = Changed::look(self.plan).await?;
+                self.changed = ChangedSince::load(self.plan).await?;
                 print(&[event])
             }
-            EventKind::Upsert | EventKind::Remove | EventKind::Task => self.tell_change(event),
+            WatchEventKind::Upsert | WatchEventKind::Remove | WatchEventKind::Task => self.print_change(event),
         }
     }
 
-    fn tell_change(&mut self, event: WatchEvent) -> Result<(), CliError> {
+    fn print_change(&mut self, event: WatchEvent) -> Result<(), CliError> {
         if self.plan.interval.is_none() {
             return print(&[event]);
         }

@@ -4,14 +4,14 @@ use tokio::sync::oneshot;
 
 /// Waits for `q`.
 #[derive(Debug)]
-pub(super) struct Keys(Option<oneshot::Receiver<()>>);
+pub(super) struct QuitKey(Option<oneshot::Receiver<()>>);
 
-impl Keys {
+impl QuitKey {
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    pub(super) fn of_stdin() -> Self {
+    pub(super) fn read_stdin() -> Self {
         if !std::io::stdin().is_terminal() {
             return Self::none();
         }
@@ -26,7 +26,7 @@ impl Keys {
     }
 
     /// Never returns where nobody can press it.
-    pub(super) async fn quit(&mut self) {
+    pub(super) async fn pressed(&mut self) {
         if let Some(noticed) = &mut self.0
             && noticed.await.is_ok()
         {

@@ -15,20 +15,20 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 use crate::error::{CliError, stdout_failed};
 
 /// What to put back. Global, because a panic has to find it too.
-static FOUND: Mutex<Option<Found>> = Mutex::new(None);
+static SAVED_MODE: Mutex<Option<SavedMode>> = Mutex::new(None);
 
-struct Found {
+struct SavedMode {
     /// None when keys are not ours to read.
     modes: Option<Termios>,
 }
 
 #[derive(Debug)]
-pub(super) struct Screen(());
+pub(super) struct AlternateScreen(());
 
-impl Screen {
+impl AlternateScreen {
     pub(super) fn enter() -> Result<Self, CliError> {
-        leave_before_panics();
-        *FOUND.lock().unwrap_or_else(PoisonError::into_inner) = Some(Found { modes: quiet_keys() });
+        restore_on_panic();
+        *SAVED_MODE.lock().unwrap_or_else(PoisonError::into_inner) = Some(SavedMode { modes: disable_echo() });
         let screen = Self(());
         execute!(stdout(), EnterAlternateScreen, DisableLineWrap, Hide).map_err(stdout_failed)?;
         Ok(screen)
@@ -39,9 +39,9 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for AlternateScreen {
     fn drop(&mut self) {
-        leave();
+        restore();
     }
 }
 
@@ -61,7 +61,7 @@ fn paint(out: &mut Stdout, lines: &[String]) -> std::io::Result<()> {
 }
 
 /// Keys are not shown, and come one by one. Ctrl-Z would leave the shell on our screen, so it does nothing.
-fn quiet_keys() -> Option<Termios> {
+fn disable_echo() -> Option<Termios> {
     let stdin = std::io::stdin();
     let found = tcgetattr(&stdin).ok()?;
     let mut quiet = found.clone();
@@ -71,8 +71,8 @@ fn quiet_keys() -> Option<Termios> {
     Some(found)
 }
 
-fn leave() {
-    let Some(found) = FOUND.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+fn restore() {
+    let Some(found) = SAVED_MODE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
     // Nothing can be done about a terminal that is gone.
     let _ = execute!(stdout(), EndSynchronizedUpdate, Show, EnableLineWrap, LeaveAlternateScreen);
     if let Some(modes) = found.modes {
@@ -81,10 +81,10 @@ fn leave() {
 }
 
 /// What a panic says has to be readable afterwards.
-fn leave_before_panics() {
+fn restore_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        leave();
+        restore();
         usual(panic);
     }));
 }

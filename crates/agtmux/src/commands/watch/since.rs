@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use agtmux_api::wire::{Item, ListQuery, Listing, PaneItem, Scope, SessionIdentity, WindowIdentity};
+use agtmux_api::wire::{ListQuery, ListResponse, ListScope, PaneItem, SessionIdentity, WatchItem, WindowIdentity};
 use jiff::{SignedDuration, Timestamp};
 
-use super::Plan;
+use super::WatchPlan;
 use crate::error::CliError;
 
 /// A moment, or how long ago it was.
-pub(crate) fn parse(given: &str) -> Result<Timestamp, String> {
+pub(crate) fn parse_since(given: &str) -> Result<Timestamp, String> {
     if let Ok(moment) = given.parse::<Timestamp>() {
         return Ok(moment);
     }
@@ -21,24 +21,24 @@ pub(crate) fn parse(given: &str) -> Result<Timestamp, String> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Changed {
+pub(super) struct ChangedSince {
     since: Option<Timestamp>,
     windows: BTreeSet<WindowIdentity>,
     sessions: BTreeSet<SessionIdentity>,
 }
 
-impl Changed {
+impl ChangedSince {
     /// Asks for the panes only where they are needed.
-    pub(super) async fn look(plan: &Plan) -> Result<Self, CliError> {
+    pub(super) async fn load(plan: &WatchPlan) -> Result<Self, CliError> {
         let mut changed = Self { since: plan.since, ..Self::default() };
-        let Some(since) = plan.since.filter(|_| plan.scope != Scope::Panes) else { return Ok(changed) };
+        let Some(since) = plan.since.filter(|_| plan.scope != ListScope::Panes) else { return Ok(changed) };
         let every_pane = ListQuery { all: true, ..ListQuery::default() };
-        let listing: Listing<PaneItem> = plan.daemon.get("/v1/panes", &every_pane).await?;
-        listing.items.iter().filter(|pane| pane.updated_at >= since).for_each(|pane| changed.note(pane));
+        let listing: ListResponse<PaneItem> = plan.daemon.get("/v1/panes", &every_pane).await?;
+        listing.items.iter().filter(|pane| pane.updated_at >= since).for_each(|pane| changed.add(pane));
         Ok(changed)
     }
 
-    fn note(&mut self, pane: &PaneItem) {
+    fn add(&mut self, pane: &PaneItem) {
         let id = &pane.identity;
         self.windows.insert(WindowIdentity {
             target: id.target.clone(),
@@ -65,11 +65,11 @@ impl Changed {
         self.since.is_none() || self.sessions.contains(id)
     }
 
-    pub(super) fn item(&self, item: &Item) -> bool {
+    pub(super) fn item(&self, item: &WatchItem) -> bool {
         match item {
-            Item::Pane(pane) => self.pane(pane),
-            Item::Window(window) => self.window(&window.identity),
-            Item::Session(session) => self.session(&session.identity),
+            WatchItem::Pane(pane) => self.pane(pane),
+            WatchItem::Window(window) => self.window(&window.identity),
+            WatchItem::Session(session) => self.session(&session.identity),
         }
     }
 }
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn moments_and_durations_are_read() {
-        assert_eq!(parse("1970-01-01T00:00:00Z"), Ok(Timestamp::UNIX_EPOCH));
-        let ago = Timestamp::now().duration_since(parse("10m").expect("a duration"));
+        assert_eq!(parse_since("1970-01-01T00:00:00Z"), Ok(Timestamp::UNIX_EPOCH));
+        let ago = Timestamp::now().duration_since(parse_since("10m").expect("a duration"));
         assert!((599..=601).contains(&ago.as_secs()), "{ago:?}");
-        assert!(parse("-10m").is_err());
-        assert!(parse("2026-11-15").is_err());
-        assert!(parse("99999999999h").is_err());
+        assert!(parse_since("-10m").is_err());
+        assert!(parse_since("2026-11-15").is_err());
+        assert!(parse_since("99999999999h").is_err());
     }
 }

@@ -3,55 +3,56 @@
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::client::ClientError;
 use agtmux_api::wire::{
-    EventKind, Item, Listing, PaneItem, Scope, SessionItem, Summary, TargetError, WatchEvent, WindowItem,
+    ListResponse, ListScope, ListSummary, PaneItem, SessionItem, TargetError, WatchEvent, WatchEventKind, WatchItem,
+    WindowItem,
 };
 use bytes::Bytes;
 use jiff::Timestamp;
 
-use super::Plan;
-use super::since::Changed;
+use super::WatchPlan;
+use super::since::ChangedSince;
 use crate::connect::parse;
 use crate::error::CliError;
-use crate::render::{self, Table};
+use crate::render::{self, TextTable};
 
 #[derive(Debug)]
-pub(super) struct Snapshot {
-    pub(super) summary: Summary,
+pub(super) struct ListSnapshot {
+    pub(super) summary: ListSummary,
     pub(super) target_errors: Vec<TargetError>,
     generated_at: Timestamp,
-    items: Items,
+    items: SnapshotItems,
 }
 
 #[derive(Debug)]
-enum Items {
+enum SnapshotItems {
     Panes(Vec<PaneItem>),
     Windows(Vec<WindowItem>),
     Sessions(Vec<SessionItem>),
 }
 
-impl Snapshot {
+impl ListSnapshot {
     /// From a daemon that is started when there is none.
-    pub(super) async fn take(plan: &Plan) -> Result<Self, CliError> {
-        let bytes = plan.daemon.bytes(&path(plan), &plan.query).await?;
-        Ok(Self::read(plan.scope, &bytes)?.only(&Changed::look(plan).await?))
+    pub(super) async fn fetch(plan: &WatchPlan) -> Result<Self, CliError> {
+        let bytes = plan.daemon.get_bytes(&path(plan), &plan.query).await?;
+        Ok(Self::read(plan.scope, &bytes)?.retain_changed(&ChangedSince::load(plan).await?))
     }
 
     /// From the daemon that runs; it is for the event stream to start another.
-    pub(super) async fn retake(plan: &Plan) -> Result<Self, CliError> {
+    pub(super) async fn refetch(plan: &WatchPlan) -> Result<Self, CliError> {
         let bytes: Result<Bytes, ClientError> = plan.daemon.client.get_bytes(&path(plan), &plan.query).await;
         let snapshot = Self::read(plan.scope, &bytes?)?;
-        if plan.since.is_none() { Ok(snapshot) } else { Ok(snapshot.only(&Changed::look(plan).await?)) }
+        if plan.since.is_none() { Ok(snapshot) } else { Ok(snapshot.retain_changed(&ChangedSince::load(plan).await?)) }
     }
 
-    fn read(scope: Scope, bytes: &[u8]) -> Result<Self, CliError> {
+    fn read(scope: ListScope, bytes: &[u8]) -> Result<Self, CliError> {
         Ok(match scope {
-            Scope::Panes => Self::of(parse(bytes)?, Items::Panes),
-            Scope::Windows => Self::of(parse(bytes)?, Items::Windows),
-            Scope::Sessions => Self::of(parse(bytes)?, Items::Sessions),
+            ListScope::Panes => Self::from_listing(parse(bytes)?, SnapshotItems::Panes),
+            ListScope::Windows => Self::from_listing(parse(bytes)?, SnapshotItems::Windows),
+            ListScope::Sessions => Self::from_listing(parse(bytes)?, SnapshotItems::Sessions),
         })
     }
 
-    fn of<T>(listing: Listing<T>, items: impl FnOnce(Vec<T>) -> Items) -> Self {
+    fn from_listing<T>(listing: ListResponse<T>, items: impl FnOnce(Vec<T>) -> SnapshotItems) -> Self {
         Self {
             summary: listing.summary,
             target_errors: listing.target_errors,
@@ -60,20 +61,20 @@ impl Snapshot {
         }
     }
 
-    fn only(mut self, changed: &Changed) -> Self {
+    fn retain_changed(mut self, changed: &ChangedSince) -> Self {
         match &mut self.items {
-            Items::Panes(items) => items.retain(|item| changed.pane(item)),
-            Items::Windows(items) => items.retain(|item| changed.window(&item.identity)),
-            Items::Sessions(items) => items.retain(|item| changed.session(&item.identity)),
+            SnapshotItems::Panes(items) => items.retain(|item| changed.pane(item)),
+            SnapshotItems::Windows(items) => items.retain(|item| changed.window(&item.identity)),
+            SnapshotItems::Sessions(items) => items.retain(|item| changed.session(&item.identity)),
         }
         self
     }
 
-    pub(super) fn table(&self, now: Timestamp) -> Table {
+    pub(super) fn table(&self, now: Timestamp) -> TextTable {
         match &self.items {
-            Items::Panes(items) => render::panes(items, now),
-            Items::Windows(items) => render::windows(items, true),
-            Items::Sessions(items) => render::sessions(items, true),
+            SnapshotItems::Panes(items) => render::panes(items, now),
+            SnapshotItems::Windows(items) => render::windows(items, true),
+            SnapshotItems::Sessions(items) => render::sessions(items, true),
         }
     }
 
@@ -84,23 +85,25 @@ impl Snapshot {
             schema_version: SCHEMA_VERSION,
             seq,
             at,
-            kind: EventKind::Snapshot,
+            kind: WatchEventKind::Snapshot,
             scope,
             item: Some(item),
             task: None,
         };
         match self.items {
-            Items::Panes(items) => {
-                items.into_iter().map(|item| event(Scope::Panes, Item::Pane(Box::new(item)))).collect()
+            SnapshotItems::Panes(items) => {
+                items.into_iter().map(|item| event(ListScope::Panes, WatchItem::Pane(Box::new(item)))).collect()
             }
-            Items::Windows(items) => items.into_iter().map(|item| event(Scope::Windows, Item::Window(item))).collect(),
-            Items::Sessions(items) => {
-                items.into_iter().map(|item| event(Scope::Sessions, Item::Session(item))).collect()
+            SnapshotItems::Windows(items) => {
+                items.into_iter().map(|item| event(ListScope::Windows, WatchItem::Window(item))).collect()
+            }
+            SnapshotItems::Sessions(items) => {
+                items.into_iter().map(|item| event(ListScope::Sessions, WatchItem::Session(item))).collect()
             }
         }
     }
 }
 
-fn path(plan: &Plan) -> String {
+fn path(plan: &WatchPlan) -> String {
     format!("/v1/{}", plan.scope)
 }

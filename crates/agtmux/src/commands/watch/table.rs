@@ -4,48 +4,48 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-use super::keys::Keys;
-use super::screen::Screen;
-use super::snapshot::Snapshot;
-use super::stream::{self, Signal};
-use super::{DEFAULT_INTERVAL, Plan};
-use crate::error::{CliError, Exit};
-use crate::quit::Quit;
-use crate::terminal::Terminal;
+use super::keys::QuitKey;
+use super::screen::AlternateScreen;
+use super::snapshot::ListSnapshot;
+use super::stream::{self, WatchSignal};
+use super::{DEFAULT_INTERVAL, WatchPlan};
+use crate::error::{CliError, CliExit};
+use crate::quit_signals::QuitSignals;
+use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
 /// Ages grow without an event.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
 /// A tmux server that stops answering changes no item; only a new list tells of it.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+const REFRESH_AFTER: Duration = Duration::from_secs(5);
 
-pub(super) async fn once(plan: &Plan) -> Result<Exit, CliError> {
-    let snapshot = Snapshot::take(plan).await?;
-    snapshot.target_errors.iter().for_each(|error| render::target_error(error).tell());
-    let terminal = Terminal::of_stdout();
+pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
+    let snapshot = ListSnapshot::fetch(plan).await?;
+    snapshot.target_errors.iter().for_each(|error| render::target_error(error).print_stderr());
+    let terminal = StdoutTerminal::detect();
     output::lines(&snapshot.table(Timestamp::now()).lines(&terminal))?;
-    Ok(Exit::Ok)
+    Ok(CliExit::Ok)
 }
 
 /// Events only say that something has changed; what is shown is read anew, so that it is never a patchwork.
-pub(super) async fn follow(plan: Plan) -> Result<Exit, CliError> {
-    let mut quit = Quit::new()?;
+pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
+    let mut quit = QuitSignals::new()?;
     let mut resized = signal(SignalKind::window_change()).map_err(|error| CliError::io("listen for signals", error))?;
     let mut ticks = interval(REDRAW_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut view = View::new(&plan, Snapshot::take(&plan).await?)?;
+    let mut view = TableView::new(&plan, ListSnapshot::fetch(&plan).await?)?;
     let mut keys = view.keys();
     let mut signals = stream::follow(plan.daemon.clone(), plan.query.clone());
     loop {
         tokio::select! {
-            exit = quit.requested() => return Ok(exit),
-            () = keys.quit() => return Ok(Exit::Ok),
+            exit = quit.received() => return Ok(exit),
+            () = keys.pressed() => return Ok(CliExit::Ok),
             _ = resized.recv() => view.draw()?,
             signal = signals.recv() => match signal {
-                Some(Signal::Event(_)) => view.is_stale = true,
-                Some(Signal::Lost(reason)) => view.lose(&reason)?,
-                Some(Signal::Failed(error)) => return Err(error),
-                None => return Ok(Exit::Ok),
+                Some(WatchSignal::Event(_)) => view.is_stale = true,
+                Some(WatchSignal::Disconnected(reason)) => view.show_disconnected(&reason)?,
+                Some(WatchSignal::Failed(error)) => return Err(error),
+                None => return Ok(CliExit::Ok),
             },
             () = sleep_until(view.due()), if view.is_stale => view.refresh().await?,
             _ = ticks.tick() => view.tick()?,
@@ -53,64 +53,65 @@ pub(super) async fn follow(plan: Plan) -> Result<Exit, CliError> {
     }
 }
 
-struct View<'a> {
-    plan: &'a Plan,
-    snapshot: Snapshot,
+struct TableView<'a> {
+    plan: &'a WatchPlan,
+    snapshot: ListSnapshot,
     /// None in a pipe, where tables follow each other.
-    screen: Option<Screen>,
+    screen: Option<AlternateScreen>,
     is_stale: bool,
-    looked_at: Instant,
-    trouble: Option<String>,
+    refreshed_at: Instant,
+    notice: Option<String>,
     /// What a pipe was last told, without ages.
     drawn: Vec<String>,
 }
 
-impl<'a> View<'a> {
-    fn new(plan: &'a Plan, snapshot: Snapshot) -> Result<Self, CliError> {
-        let screen = if Terminal::of_stdout().is_tty { Some(Screen::enter()?) } else { None };
+impl<'a> TableView<'a> {
+    fn new(plan: &'a WatchPlan, snapshot: ListSnapshot) -> Result<Self, CliError> {
+        let screen = if StdoutTerminal::detect().is_tty { Some(AlternateScreen::enter()?) } else { None };
         let looked_at = Instant::now();
-        let mut view = Self { plan, snapshot, screen, is_stale: false, looked_at, trouble: None, drawn: Vec::new() };
+        let mut view =
+            Self { plan, snapshot, screen, is_stale: false, refreshed_at: looked_at, notice: None, drawn: Vec::new() };
         view.draw()?;
         Ok(view)
     }
 
-    fn keys(&self) -> Keys {
-        if self.screen.is_some() { Keys::of_stdin() } else { Keys::none() }
+    fn keys(&self) -> QuitKey {
+        if self.screen.is_some() { QuitKey::read_stdin() } else { QuitKey::none() }
     }
 
     fn due(&self) -> Instant {
-        self.looked_at + self.plan.interval.unwrap_or(DEFAULT_INTERVAL)
+        self.refreshed_at + self.plan.interval.unwrap_or(DEFAULT_INTERVAL)
     }
 
     async fn refresh(&mut self) -> Result<(), CliError> {
-        self.looked_at = Instant::now();
+        self.refreshed_at = Instant::now();
         self.is_stale = false;
-        match Snapshot::retake(self.plan).await {
+        match ListSnapshot::refetch(self.plan).await {
             Ok(snapshot) => {
                 self.snapshot = snapshot;
-                self.trouble = None;
+                self.notice = None;
             }
-            Err(error) if matches!(error.exit(), Exit::NoDaemon | Exit::DaemonFault) => {
-                self.trouble = Some(error.headline());
+            Err(error) if matches!(error.exit(), CliExit::NoDaemon | CliExit::DaemonFailed) => {
+                self.notice = Some(error.headline());
             }
             Err(error) => return Err(error),
         }
         self.draw()
     }
 
-    fn lose(&mut self, reason: &str) -> Result<(), CliError> {
-        self.trouble = Some(format!("the daemon went away ({reason}); what you see is from before"));
+    fn show_disconnected(&mut self, reason: &str) -> Result<(), CliError> {
+        self.notice = Some(format!("the daemon went away ({reason}); what you see is from before"));
         self.draw()
     }
 
     fn tick(&mut self) -> Result<(), CliError> {
-        self.is_stale |= self.looked_at.elapsed() >= LOOK_AGAIN_AFTER;
+        self.is_stale |= self.refreshed_at.elapsed() >= REFRESH_AFTER;
         if self.screen.is_some() { self.draw() } else { Ok(()) }
     }
 
     fn draw(&mut self) -> Result<(), CliError> {
-        let terminal = Terminal::of_stdout();
-        let lines = |now| compose(&self.snapshot, self.trouble.as_deref(), &terminal, now);
+        let terminal = StdoutTerminal::detect();
+        let lines = |now| compose(&self.snapshot, self.notice.as_deref(), &terminal, now);
         if let Some(screen) = &self.screen {
             return screen.draw(&lines(Timestamp::now()));
         }
@@ -127,7 +128,7 @@ impl<'a> View<'a> {
 }
 
 /// The table, as many rows of it as there is room for, and below it what else there is to say.
-fn compose(snapshot: &Snapshot, trouble: Option<&str>, terminal: &Terminal, now: Timestamp) -> Vec<String> {
+fn compose(snapshot: &ListSnapshot, trouble: Option<&str>, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
     let table = snapshot.table(now);
     let mut lines = table.lines(terminal);
     let mut below = vec![String::new(), render::summary_line(&snapshot.summary, terminal.colour)];

@@ -1,6 +1,9 @@
 //! aider. It has no hooks, no tools, no list of questions and no subagents: it asks before it runs what the model wrote.
 
-use super::{Agent, Launch, Mark, Mode, Place, Registry, Reply, Scene, Wish};
+use super::{
+    AgentWorkspace, ConformanceAgent, DialogReply, EvidenceMode, LaunchMode, PackageRegistry, ScreenPattern,
+    ScreenState, SlashCommand,
+};
 
 pub(super) struct Aider;
 
@@ -8,7 +11,7 @@ pub(super) struct Aider;
 const LAUNCH: &str = "aider --model openai/mock-no-tools --edit-format diff --no-git --no-check-update \
                       --no-show-model-warnings --no-show-release-notes --analytics-disable";
 
-impl Agent for Aider {
+impl ConformanceAgent for Aider {
     fn name(&self) -> &'static str {
         "aider"
     }
@@ -17,65 +20,65 @@ impl Agent for Aider {
         ("aider-chat", "0.86.2")
     }
 
-    fn registry(&self) -> Registry {
-        Registry::PyPi
+    fn registry(&self) -> PackageRegistry {
+        PackageRegistry::PyPi
     }
 
-    fn modes(&self) -> &'static [Mode] {
-        &[Mode::Bare]
+    fn modes(&self) -> &'static [EvidenceMode] {
+        &[EvidenceMode::NoHooks]
     }
 
-    fn prepare(&self, _: &Place) {}
+    fn prepare(&self, _: &AgentWorkspace) {}
 
-    fn environment(&self, place: &Place) -> Vec<(&'static str, String)> {
-        vec![("OPENAI_API_BASE", format!("{}/v1", place.url)), ("OPENAI_API_KEY", "sk-test".into())]
+    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+        vec![("OPENAI_API_BASE", format!("{}/v1", place.model_url)), ("OPENAI_API_KEY", "sk-test".into())]
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         match how {
-            Launch::Plain | Launch::Plan => LAUNCH.into(),
-            Launch::Headless(prompt) => format!("{LAUNCH} --message '{prompt}'"),
+            LaunchMode::Plain | LaunchMode::Plan => LAUNCH.into(),
+            LaunchMode::Headless(prompt) => format!("{LAUNCH} --message '{prompt}'"),
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
-        let at_rest = |mark: Mark| mark.ends_with("diff>");
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+        let at_rest = |mark: ScreenPattern| mark.last_row_is("diff>");
         Some(match scene {
-            Scene::Ready | Scene::Done => at_rest(Mark::default()),
-            Scene::Approval => Mark::shows("Run shell command? (Y)es/(N)o").in_last(1),
-            Scene::Quoted => at_rest(Mark::shows("end-of-quote.")),
-            Scene::Denied => at_rest(Mark::shows("[Yes]: n")),
-            Scene::Retrying => Mark::shows("Retrying in"),
-            Scene::Failed => at_rest(Mark::shows("litellm.BadRequestError")),
-            Scene::Interrupted => at_rest(Mark::shows("^C")),
-            Scene::ReadyToPlan | Scene::Trust | Scene::Question | Scene::Plan => return None,
-            Scene::Background | Scene::Subagent | Scene::Queued => return None,
+            ScreenState::Ready | ScreenState::Done => at_rest(ScreenPattern::default()),
+            ScreenState::Approval => ScreenPattern::shows("Run shell command? (Y)es/(N)o").in_last_rows(1),
+            ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.")),
+            ScreenState::Denied => at_rest(ScreenPattern::shows("[Yes]: n")),
+            ScreenState::Retrying => ScreenPattern::shows("Retrying in"),
+            ScreenState::Failed => at_rest(ScreenPattern::shows("litellm.BadRequestError")),
+            ScreenState::Interrupted => at_rest(ScreenPattern::shows("^C")),
+            ScreenState::ReadyToPlan | ScreenState::Trust | ScreenState::Question | ScreenState::Plan => return None,
+            ScreenState::Background | ScreenState::Subagent | ScreenState::Queued => return None,
         })
     }
 
     /// It runs nothing unasked.
-    fn lacks(&self) -> &'static [&'static str] {
+    fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &["tool"]
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            Reply::Approve => &["y", "Enter"],
-            Reply::Deny => &["n", "Enter"],
-            Reply::Interrupt => &["C-c"],
-            Reply::Trust | Reply::AcceptPlan | Reply::Choose | Reply::PlanMode => &[],
+            DialogReply::Approve => &["y", "Enter"],
+            DialogReply::Deny => &["n", "Enter"],
+            DialogReply::Interrupt => &["C-c"],
+            DialogReply::Trust | DialogReply::AcceptPlan | DialogReply::Choose | DialogReply::PlanMode => &[],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/clear",
-            Wish::Exit => "/exit",
+            SlashCommand::Clear => "/clear",
+            SlashCommand::Exit => "/exit",
         }
     }
 
     /// It tries again for a minute after other failures.
-    fn failure(&self) -> &'static str {
+    fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, FREE_TOOL, Launch, Mark, Place, Reply, Scene, Wish};
+use super::{
+    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+};
 
 pub(super) struct Claude;
 
@@ -28,7 +30,7 @@ const EVENTS: [&str; 17] = [
     "PostToolBatch",
 ];
 
-impl Agent for Claude {
+impl ConformanceAgent for Claude {
     fn name(&self) -> &'static str {
         "claude"
     }
@@ -37,7 +39,7 @@ impl Agent for Claude {
         ("@anthropic-ai/claude-code", "2.1.325")
     }
 
-    fn prepare(&self, place: &Place) {
+    fn prepare(&self, place: &AgentWorkspace) {
         let known_end = &KEY[KEY.len() - 20..];
         let mut state = json!({
             "hasCompletedOnboarding": true, "theme": "dark", "autoUpdates": false, "numStartups": 20,
@@ -45,20 +47,21 @@ impl Agent for Claude {
             "projects": {},
         });
         if place.trusted {
-            state["projects"][place.project()] =
+            state["projects"][place.project_path()] =
                 json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true});
         }
         place.write(".claude.json", &state.to_string());
         let allowed = format!("Bash({FREE_TOOL}:*)");
         let mut settings = json!({"permissions": {"defaultMode": "default", "allow": [allowed]}});
-        if place.hook_keeper.is_some() {
-            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook(place, event))).collect();
+        if place.hook_payload_saver.is_some() {
+            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
         }
         place.write(".claude/settings.json", &format!("{settings:#}\n"));
     }
 
-    fn environment(&self, place: &Place) -> Vec<(&'static str, String)> {
-        let mut variables = vec![("ANTHROPIC_BASE_URL", place.url.clone()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
+    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+        let mut variables =
+            vec![("ANTHROPIC_BASE_URL", place.model_url.clone()), ("ANTHROPIC_API_KEY", KEY.to_owned())];
         let switches = [
             // It refuses some modes to root otherwise.
             ("IS_SANDBOX", "1"),
@@ -72,52 +75,54 @@ impl Agent for Claude {
         variables
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         match how {
-            Launch::Plain => "claude --model claude-sonnet-4-5".into(),
-            Launch::Plan => "claude --model claude-sonnet-4-5 --permission-mode plan".into(),
-            Launch::Headless(prompt) => format!("claude --model claude-sonnet-4-5 -p '{prompt}'"),
+            LaunchMode::Plain => "claude --model claude-sonnet-4-5".into(),
+            LaunchMode::Plan => "claude --model claude-sonnet-4-5 --permission-mode plan".into(),
+            LaunchMode::Headless(prompt) => format!("claude --model claude-sonnet-4-5 -p '{prompt}'"),
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
-        let at_rest = |mark: Mark| mark.footer_lacks("esc to interrupt").in_last(12);
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+        let at_rest = |mark: ScreenPattern| mark.footer_lacks("esc to interrupt").in_last_rows(12);
         Some(match scene {
-            Scene::Ready => Mark::shows("❯").and_shows("? for shortcuts").lacks(" · done "),
-            Scene::ReadyToPlan => Mark::shows("plan mode on"),
-            Scene::Trust => Mark::shows("trust").and_shows("Enter to confirm"),
-            Scene::Approval => Mark::shows("Do you want to proceed?").and_shows("❯ 1. Yes"),
-            Scene::Question => Mark::shows("☐ Colour").and_shows("Enter to select"),
-            Scene::Plan => Mark::shows("Exit plan mode?").and_shows("❯ 1. Yes"),
-            Scene::Done => at_rest(Mark::shows(" · done ").lacks("still running")),
-            Scene::Quoted => at_rest(Mark::shows("end-of-quote.").and_shows(" · done ")),
-            Scene::Denied | Scene::Interrupted => at_rest(Mark::shows("Interrupted · What should Claude do")),
-            Scene::Retrying => Mark::shows("Retrying in"),
-            Scene::Failed => at_rest(Mark::shows("API Error")),
-            Scene::Background => at_rest(Mark::shows("shell still running")),
-            Scene::Subagent => Mark::shows("Waiting for 1 background agent to finish").in_last(12),
-            Scene::Queued => Mark::shows("Press up to edit queued messages"),
+            ScreenState::Ready => ScreenPattern::shows("❯").and_shows("? for shortcuts").lacks(" · done "),
+            ScreenState::ReadyToPlan => ScreenPattern::shows("plan mode on"),
+            ScreenState::Trust => ScreenPattern::shows("trust").and_shows("Enter to confirm"),
+            ScreenState::Approval => ScreenPattern::shows("Do you want to proceed?").and_shows("❯ 1. Yes"),
+            ScreenState::Question => ScreenPattern::shows("☐ Colour").and_shows("Enter to select"),
+            ScreenState::Plan => ScreenPattern::shows("Exit plan mode?").and_shows("❯ 1. Yes"),
+            ScreenState::Done => at_rest(ScreenPattern::shows(" · done ").lacks("still running")),
+            ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.").and_shows(" · done ")),
+            ScreenState::Denied | ScreenState::Interrupted => {
+                at_rest(ScreenPattern::shows("Interrupted · What should Claude do"))
+            }
+            ScreenState::Retrying => ScreenPattern::shows("Retrying in"),
+            ScreenState::Failed => at_rest(ScreenPattern::shows("API Error")),
+            ScreenState::Background => at_rest(ScreenPattern::shows("shell still running")),
+            ScreenState::Subagent => ScreenPattern::shows("Waiting for 1 background agent to finish").in_last_rows(12),
+            ScreenState::Queued => ScreenPattern::shows("Press up to edit queued messages"),
         })
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
             // "No" is chosen at first.
-            Reply::Trust => &["Down", "Enter"],
-            Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
-            Reply::Deny | Reply::Interrupt => &["Escape"],
-            Reply::PlanMode => &[],
+            DialogReply::Trust => &["Down", "Enter"],
+            DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
+            DialogReply::Deny | DialogReply::Interrupt => &["Escape"],
+            DialogReply::PlanMode => &[],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/clear",
-            Wish::Exit => "/exit",
+            SlashCommand::Clear => "/clear",
+            SlashCommand::Exit => "/exit",
         }
     }
 }
 
-fn hook(place: &Place, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "command": place.keeper(event), "timeout": 10}]}])
+fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "command": place.save_hook_command(event), "timeout": 10}]}])
 }

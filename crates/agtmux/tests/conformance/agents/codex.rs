@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, Launch, Mark, Place, Reply, Scene, Wish};
+use super::{AgentWorkspace, ConformanceAgent, DialogReply, LaunchMode, ScreenPattern, ScreenState, SlashCommand};
 
 pub(super) struct Codex;
 
@@ -26,7 +26,7 @@ const EVENTS: [&str; 14] = [
 /// While it works its title turns; there is no other sign of it as long as text streams.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-impl Agent for Codex {
+impl ConformanceAgent for Codex {
     fn name(&self) -> &'static str {
         "codex"
     }
@@ -35,8 +35,8 @@ impl Agent for Codex {
         ("@openai/codex", "0.166.0")
     }
 
-    fn prepare(&self, place: &Place) {
-        let url = &place.url;
+    fn prepare(&self, place: &AgentWorkspace) {
+        let url = &place.model_url;
         // Whoever has said what is allowed is not asked whether the directory can be trusted.
         let rights = match place.trusted {
             true => "approval_policy = \"on-request\"\nsandbox_mode = \"workspace-write\"\n",
@@ -63,7 +63,7 @@ enabled = false
 "#
         );
         if place.trusted {
-            config += &format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", place.project());
+            config += &format!("\n[projects.\"{}\"]\ntrust_level = \"trusted\"\n", place.project_path());
         }
         place.write(".codex/config.toml", &config);
         if !place.trusted {
@@ -72,65 +72,70 @@ enabled = false
             std::fs::create_dir_all(own.parent().expect("a file has a directory")).expect("the world is writable");
             std::fs::write(own, "model_reasoning_effort = \"low\"\n").expect("the world is writable");
         }
-        if place.hook_keeper.is_some() {
-            let hooks: Value = EVENTS.iter().map(|event| (String::from(*event), hook(place, event))).collect();
+        if place.hook_payload_saver.is_some() {
+            let hooks: Value = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
             place.write(".codex/hooks.json", &format!("{:#}\n", json!({"hooks": hooks})));
         }
     }
 
-    fn environment(&self, _place: &Place) -> Vec<(&'static str, String)> {
+    fn environment(&self, _place: &AgentWorkspace) -> Vec<(&'static str, String)> {
         vec![("OPENAI_API_KEY", "sk-test".into())]
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         // New hooks would have to be reviewed at every first start, and the daemon outlives what started it.
         let program = "codex --no-daemon --dangerously-bypass-hook-trust";
         match how {
-            Launch::Plain | Launch::Plan => program.into(),
-            Launch::Headless(prompt) => {
+            LaunchMode::Plain | LaunchMode::Plan => program.into(),
+            LaunchMode::Headless(prompt) => {
                 format!("codex exec --skip-git-repo-check --dangerously-bypass-hook-trust '{prompt}'")
             }
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
-        let quiet = |mark: Mark| SPINNER.iter().fold(mark, |mark, turn| mark.title_lacks(turn));
-        let at_rest =
-            |mark: Mark| quiet(mark.and_shows("Ask Codex to do anything").lacks("esc to interrupt)").in_last(10));
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+        let quiet = |mark: ScreenPattern| SPINNER.iter().fold(mark, |mark, turn| mark.title_lacks(turn));
+        let at_rest = |mark: ScreenPattern| {
+            quiet(mark.and_shows("Ask Codex to do anything").lacks("esc to interrupt)").in_last_rows(10))
+        };
         Some(match scene {
-            Scene::Ready => at_rest(Mark::shows("for shortcuts").lacks("Worked for").lacks("■")),
-            Scene::ReadyToPlan => at_rest(Mark::shows("Plan mode")),
-            Scene::Trust => Mark::shows("Trust this folder?").and_shows("1. Trust and continue"),
-            Scene::Approval => Mark::shows("Would you like to run the following command?").and_shows("1. Yes, proceed"),
-            Scene::Question => Mark::shows("Question 1/1").and_shows("enter to submit answer"),
-            Scene::Plan | Scene::Background => return None,
-            Scene::Done => at_rest(Mark::shows("Worked for")),
-            Scene::Quoted => quiet(Mark::shows("end-of-quote.").and_shows("Worked for")),
-            Scene::Denied => at_rest(Mark::shows("✗ You canceled")),
-            Scene::Retrying => Mark::shows("Reconnecting"),
-            Scene::Failed => at_rest(Mark::shows("■ ").lacks("Conversation interrupted")).in_last(5),
-            Scene::Interrupted => at_rest(Mark::shows("■ Conversation interrupted")).in_last(5),
-            Scene::Subagent => Mark::shows("• Waiting for ").lacks("• Finished waiting"),
-            Scene::Queued => Mark::shows("› SLOW 4"),
+            ScreenState::Ready => at_rest(ScreenPattern::shows("for shortcuts").lacks("Worked for").lacks("■")),
+            ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("Plan mode")),
+            ScreenState::Trust => ScreenPattern::shows("Trust this folder?").and_shows("1. Trust and continue"),
+            ScreenState::Approval => {
+                ScreenPattern::shows("Would you like to run the following command?").and_shows("1. Yes, proceed")
+            }
+            ScreenState::Question => ScreenPattern::shows("Question 1/1").and_shows("enter to submit answer"),
+            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Done => at_rest(ScreenPattern::shows("Worked for")),
+            ScreenState::Quoted => quiet(ScreenPattern::shows("end-of-quote.").and_shows("Worked for")),
+            ScreenState::Denied => at_rest(ScreenPattern::shows("✗ You canceled")),
+            ScreenState::Retrying => ScreenPattern::shows("Reconnecting"),
+            ScreenState::Failed => {
+                at_rest(ScreenPattern::shows("■ ").lacks("Conversation interrupted")).in_last_rows(5)
+            }
+            ScreenState::Interrupted => at_rest(ScreenPattern::shows("■ Conversation interrupted")).in_last_rows(5),
+            ScreenState::Subagent => ScreenPattern::shows("• Waiting for ").lacks("• Finished waiting"),
+            ScreenState::Queued => ScreenPattern::shows("› SLOW 4"),
         })
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
-            Reply::Deny | Reply::Interrupt => &["Escape"],
-            Reply::PlanMode => &["BTab"],
+            DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
+            DialogReply::Deny | DialogReply::Interrupt => &["Escape"],
+            DialogReply::PlanMode => &["BTab"],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/clear",
-            Wish::Exit => "/quit",
+            SlashCommand::Clear => "/clear",
+            SlashCommand::Exit => "/quit",
         }
     }
 }
 
-fn hook(place: &Place, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "command": place.keeper(event), "timeout": 10}]}])
+fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "command": place.save_hook_command(event), "timeout": 10}]}])
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, FREE_TOOL, Launch, Mark, Place, Reply, Scene, Wish};
+use super::{
+    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+};
 
 pub(super) struct Copilot;
 
@@ -20,7 +22,7 @@ const EVENTS: [&str; 11] = [
     "errorOccurred",
 ];
 
-impl Agent for Copilot {
+impl ConformanceAgent for Copilot {
     fn name(&self) -> &'static str {
         "copilot"
     }
@@ -29,76 +31,80 @@ impl Agent for Copilot {
         ("@github/copilot", "1.0.102")
     }
 
-    fn prepare(&self, place: &Place) {
+    fn prepare(&self, place: &AgentWorkspace) {
         if place.trusted {
-            let config = json!({"trustedFolders": [place.project()]});
+            let config = json!({"trustedFolders": [place.project_path()]});
             place.write(".copilot/config.json", &format!("{config:#}\n"));
         }
-        if place.hook_keeper.is_some() {
-            let hooks: Value = EVENTS.iter().map(|event| (String::from(*event), hook(place, event))).collect();
+        if place.hook_payload_saver.is_some() {
+            let hooks: Value = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
             place.write(".copilot/hooks/keep.json", &format!("{:#}\n", json!({"version": 1, "hooks": hooks})));
         }
     }
 
-    fn environment(&self, place: &Place) -> Vec<(&'static str, String)> {
+    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
         vec![
             ("COPILOT_OFFLINE", "true".into()),
-            ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", place.url)),
+            ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", place.model_url)),
             ("COPILOT_PROVIDER_API_KEY", "dummy".into()),
             ("COPILOT_MODEL", "mock-model".into()),
             ("COPILOT_AUTO_UPDATE", "false".into()),
         ]
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         let program = format!("copilot --allow-tool='shell({FREE_TOOL}:*)'");
         match how {
-            Launch::Plain | Launch::Plan => program,
-            Launch::Headless(prompt) => format!("{program} -p '{prompt}'"),
+            LaunchMode::Plain | LaunchMode::Plan => program,
+            LaunchMode::Headless(prompt) => format!("{program} -p '{prompt}'"),
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
-        let at_rest = |mark: Mark| mark.and_shows("/ commands").footer_lacks("Working").in_last(12);
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+        let at_rest = |mark: ScreenPattern| mark.and_shows("/ commands").footer_lacks("Working").in_last_rows(12);
         Some(match scene {
-            Scene::Ready | Scene::ReadyToPlan => Mark::shows("/ commands").footer_lacks("Working").lacks(" ❯ "),
-            Scene::Trust => Mark::shows("Confirm folder trust").and_shows("❯ 1. Yes"),
-            Scene::Approval => Mark::shows("Do you want to run this command?").and_shows("❯ 1. Yes"),
-            Scene::Question => Mark::shows("Copilot needs information"),
-            Scene::Plan | Scene::Background => return None,
-            Scene::Done => at_rest(Mark::shows("❯")),
-            Scene::Quoted => at_rest(Mark::shows("end-of-quote.")),
-            Scene::Denied | Scene::Interrupted => at_rest(Mark::shows("Operation cancelled by user")),
-            Scene::Retrying => Mark::shows("transient API error. Retrying"),
-            Scene::Failed => at_rest(Mark::shows("✗ 400")),
-            Scene::Subagent => Mark::shows("Working").in_last(2),
-            Scene::Queued => Mark::shows("[pending"),
+            ScreenState::Ready | ScreenState::ReadyToPlan => {
+                ScreenPattern::shows("/ commands").footer_lacks("Working").lacks(" ❯ ")
+            }
+            ScreenState::Trust => ScreenPattern::shows("Confirm folder trust").and_shows("❯ 1. Yes"),
+            ScreenState::Approval => ScreenPattern::shows("Do you want to run this command?").and_shows("❯ 1. Yes"),
+            ScreenState::Question => ScreenPattern::shows("Copilot needs information"),
+            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Done => at_rest(ScreenPattern::shows("❯")),
+            ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.")),
+            ScreenState::Denied | ScreenState::Interrupted => {
+                at_rest(ScreenPattern::shows("Operation cancelled by user"))
+            }
+            ScreenState::Retrying => ScreenPattern::shows("transient API error. Retrying"),
+            ScreenState::Failed => at_rest(ScreenPattern::shows("✗ 400")),
+            ScreenState::Subagent => ScreenPattern::shows("Working").in_last_rows(2),
+            ScreenState::Queued => ScreenPattern::shows("[pending"),
         })
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
-            Reply::Deny => &["Escape"],
+            DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
+            DialogReply::Deny => &["Escape"],
             // Escape would have to come twice within a moment.
-            Reply::Interrupt => &["C-c"],
-            Reply::PlanMode => &[],
+            DialogReply::Interrupt => &["C-c"],
+            DialogReply::PlanMode => &[],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/clear",
-            Wish::Exit => "/exit",
+            SlashCommand::Clear => "/clear",
+            SlashCommand::Exit => "/exit",
         }
     }
 
     /// It tries again after most others, for longer than a test has.
-    fn failure(&self) -> &'static str {
+    fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }
 
-fn hook(place: &Place, event: &str) -> Value {
-    json!([{"type": "command", "bash": place.keeper(event), "timeoutSec": 10}])
+fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
+    json!([{"type": "command", "bash": place.save_hook_command(event), "timeoutSec": 10}])
 }

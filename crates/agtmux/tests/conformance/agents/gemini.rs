@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, FREE_TOOL, Launch, Mark, Place, Reply, Scene, Wish};
+use super::{
+    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+};
 
 pub(super) struct Gemini;
 
@@ -10,7 +12,7 @@ pub(super) struct Gemini;
 const EVENTS: [&str; 7] =
     ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"];
 
-impl Agent for Gemini {
+impl ConformanceAgent for Gemini {
     fn name(&self) -> &'static str {
         "gemini"
     }
@@ -19,7 +21,7 @@ impl Agent for Gemini {
         ("@google/gemini-cli", "0.61.0")
     }
 
-    fn prepare(&self, place: &Place) {
+    fn prepare(&self, place: &AgentWorkspace) {
         let mut settings = json!({
             "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": true}},
             "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
@@ -28,8 +30,8 @@ impl Agent for Gemini {
             "model": {"name": "gemini-2.5-flash"},
             "ui": {"hideTips": true},
         });
-        if place.hook_keeper.is_some() {
-            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook(place, event))).collect();
+        if place.hook_payload_saver.is_some() {
+            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
         }
         place.write(".gemini/settings.json", &format!("{settings:#}\n"));
         let rule = format!(
@@ -37,61 +39,66 @@ impl Agent for Gemini {
         );
         place.write(".gemini/policies/free-tool.toml", &rule);
         if place.trusted {
-            let folders: Value = [(place.project(), json!("TRUST_FOLDER"))].into_iter().collect();
+            let folders: Value = [(place.project_path(), json!("TRUST_FOLDER"))].into_iter().collect();
             place.write(".gemini/trustedFolders.json", &folders.to_string());
         }
     }
 
-    fn environment(&self, place: &Place) -> Vec<(&'static str, String)> {
-        vec![("GEMINI_API_KEY", "dummy".into()), ("GOOGLE_GEMINI_BASE_URL", place.url.clone())]
+    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
+        vec![("GEMINI_API_KEY", "dummy".into()), ("GOOGLE_GEMINI_BASE_URL", place.model_url.clone())]
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         match how {
-            Launch::Plain | Launch::Plan => "gemini".into(),
-            Launch::Headless(prompt) => format!("gemini -p '{prompt}'"),
+            LaunchMode::Plain | LaunchMode::Plan => "gemini".into(),
+            LaunchMode::Headless(prompt) => format!("gemini -p '{prompt}'"),
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
-        let at_rest = |mark: Mark| mark.and_shows("Type your message").lacks("esc to cancel").title_shows("Ready");
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+        let at_rest =
+            |mark: ScreenPattern| mark.and_shows("Type your message").lacks("esc to cancel").title_shows("Ready");
         Some(match scene {
-            Scene::Ready | Scene::ReadyToPlan => at_rest(Mark::shows(">")).lacks("✦").lacks("✕"),
-            Scene::Trust => Mark::shows("Do you trust the files"),
-            Scene::Approval => Mark::shows("Allow execution of").and_shows("1. Allow once").title_shows("Action"),
-            Scene::Question => Mark::shows("Answer Questions").and_shows("Enter to select"),
-            Scene::Plan | Scene::Background => return None,
-            Scene::Done => at_rest(Mark::shows("✦")),
-            Scene::Quoted => Mark::shows("end-of-quote.").and_shows("Type your message").title_shows("Ready"),
-            Scene::Denied | Scene::Interrupted => at_rest(Mark::shows("ℹ Request cancelled.")),
-            Scene::Retrying => Mark::shows("esc to cancel").title_shows("Working"),
-            Scene::Failed => at_rest(Mark::shows("✕ [API Error")),
-            Scene::Subagent => Mark::shows("esc to cancel").title_shows("Working"),
-            Scene::Queued => Mark::shows("Queued (press ↑ to edit)"),
+            ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows(">")).lacks("✦").lacks("✕"),
+            ScreenState::Trust => ScreenPattern::shows("Do you trust the files"),
+            ScreenState::Approval => {
+                ScreenPattern::shows("Allow execution of").and_shows("1. Allow once").title_shows("Action")
+            }
+            ScreenState::Question => ScreenPattern::shows("Answer Questions").and_shows("Enter to select"),
+            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Done => at_rest(ScreenPattern::shows("✦")),
+            ScreenState::Quoted => {
+                ScreenPattern::shows("end-of-quote.").and_shows("Type your message").title_shows("Ready")
+            }
+            ScreenState::Denied | ScreenState::Interrupted => at_rest(ScreenPattern::shows("ℹ Request cancelled.")),
+            ScreenState::Retrying => ScreenPattern::shows("esc to cancel").title_shows("Working"),
+            ScreenState::Failed => at_rest(ScreenPattern::shows("✕ [API Error")),
+            ScreenState::Subagent => ScreenPattern::shows("esc to cancel").title_shows("Working"),
+            ScreenState::Queued => ScreenPattern::shows("Queued (press ↑ to edit)"),
         })
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
-            Reply::Deny | Reply::Interrupt => &["Escape"],
-            Reply::PlanMode => &[],
+            DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
+            DialogReply::Deny | DialogReply::Interrupt => &["Escape"],
+            DialogReply::PlanMode => &[],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/clear",
-            Wish::Exit => "/quit",
+            SlashCommand::Clear => "/clear",
+            SlashCommand::Exit => "/quit",
         }
     }
 
     /// It tries again for minutes after most others.
-    fn failure(&self) -> &'static str {
+    fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }
 
-fn hook(place: &Place, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "name": format!("keep-{event}"), "command": place.keeper(event)}]}])
+fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "name": format!("keep-{event}"), "command": place.save_hook_command(event)}]}])
 }

@@ -2,13 +2,15 @@
 
 use serde_json::json;
 
-use super::{Agent, FREE_TOOL, Launch, Mark, Place, Reply, Scene, Wish};
+use super::{
+    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+};
 
 pub(super) struct Pi;
 
 /// It asks for nothing by itself; extensions do. This one asks before each command but the free one and stops where the
 /// answer is no, and it brings the tool with which the model asks.
-const GATE: &str = r#"
+const APPROVAL_EXTENSION: &str = r#"
 export default function (pi) {
 	pi.on("tool_call", async (event, ctx) => {
 		const command = event.input.command ?? "";
@@ -31,7 +33,7 @@ export default function (pi) {
 "#;
 
 /// Passes every event that our own extension may hear on to the keeper.
-const KEEPER: &str = r#"
+const PAYLOAD_SAVER_EXTENSION: &str = r#"
 import { spawn } from "node:child_process";
 const EVENTS = [
 	"session_start", "session_shutdown", "session_compact", "input", "before_agent_start", "agent_start", "turn_start", "turn_end",
@@ -46,7 +48,7 @@ export default function (pi) {
 }
 "#;
 
-impl Agent for Pi {
+impl ConformanceAgent for Pi {
     fn name(&self) -> &'static str {
         "pi"
     }
@@ -55,21 +57,21 @@ impl Agent for Pi {
         ("@earendil-works/pi-coding-agent", "0.87.1")
     }
 
-    fn newer_node(&self) -> bool {
+    fn needs_newer_node(&self) -> bool {
         true
     }
 
-    fn prepare(&self, place: &Place) {
+    fn prepare(&self, place: &AgentWorkspace) {
         let model = json!({"id": "mock-1", "contextWindow": 128_000, "maxTokens": 8192});
-        let url = format!("{}/v1", place.url);
+        let url = format!("{}/v1", place.model_url);
         let provider = json!({"baseUrl": url, "api": "openai-completions", "apiKey": "sk-test", "models": [model]});
         place.write(".pi/agent/models.json", &json!({"providers": {"mock": provider}}).to_string());
         let retry = json!({"enabled": true, "maxRetries": 1});
         let settings = json!({"defaultProvider": "mock", "defaultModel": "mock-1", "retry": retry});
         place.write(".pi/agent/settings.json", &settings.to_string());
-        place.write(".pi/agent/extensions/gate.ts", &GATE.replace("FREE", FREE_TOOL));
-        if let Some(keeper) = &place.hook_keeper {
-            let extension = KEEPER.replace("PROGRAM", &keeper.display().to_string());
+        place.write(".pi/agent/extensions/gate.ts", &APPROVAL_EXTENSION.replace("FREE", FREE_TOOL));
+        if let Some(keeper) = &place.hook_payload_saver {
+            let extension = PAYLOAD_SAVER_EXTENSION.replace("PROGRAM", &keeper.display().to_string());
             place.write(".pi/agent/extensions/keeper.ts", &extension);
         }
         if !place.trusted {
@@ -80,49 +82,51 @@ impl Agent for Pi {
         }
     }
 
-    fn environment(&self, _place: &Place) -> Vec<(&'static str, String)> {
+    fn environment(&self, _place: &AgentWorkspace) -> Vec<(&'static str, String)> {
         let set = [("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1"), ("PI_TELEMETRY", "0")];
         set.into_iter().map(|(name, value)| (name, value.into())).collect()
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         match how {
-            Launch::Plain | Launch::Plan => "pi".into(),
-            Launch::Headless(prompt) => format!("pi -p '{prompt}'"),
+            LaunchMode::Plain | LaunchMode::Plan => "pi".into(),
+            LaunchMode::Headless(prompt) => format!("pi -p '{prompt}'"),
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
         // The rules of the box, where it is and how full its memory is; above them stands what was said last.
-        let at_rest = |mark: Mark| mark.and_shows(" mock-1").lacks(" Working ").lacks("↑↓ navigate");
+        let at_rest = |mark: ScreenPattern| mark.and_shows(" mock-1").lacks(" Working ").lacks("↑↓ navigate");
         Some(match scene {
-            Scene::Ready | Scene::ReadyToPlan => at_rest(Mark::shows("0.0%/128k").in_last(6)),
-            Scene::Trust => Mark::shows("trust").and_shows("↑↓"),
-            Scene::Approval => Mark::shows("Run this command?").and_shows("→ Yes"),
-            Scene::Question => Mark::shows("Which colour").and_shows("→ Red"),
-            Scene::Plan | Scene::Background | Scene::Subagent => return None,
-            Scene::Done => at_rest(Mark::shows("%/128k").lacks(" 0.0%").lacks("Error: ").lacks("aborted").in_last(6)),
-            Scene::Quoted => at_rest(Mark::shows("end-of-quote.").in_last(6)),
-            Scene::Denied => at_rest(Mark::shows("Operation aborted").in_last(8)),
-            Scene::Interrupted => at_rest(Mark::shows("Operation aborted").in_last(6)),
-            Scene::Retrying => Mark::shows("Retrying (").in_last(8),
-            Scene::Failed => at_rest(Mark::shows("Error: Retry failed after ").in_last(6)),
-            Scene::Queued => Mark::shows("SLOW 4").in_last(8),
+            ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows("0.0%/128k").in_last_rows(6)),
+            ScreenState::Trust => ScreenPattern::shows("trust").and_shows("↑↓"),
+            ScreenState::Approval => ScreenPattern::shows("Run this command?").and_shows("→ Yes"),
+            ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("→ Red"),
+            ScreenState::Plan | ScreenState::Background | ScreenState::Subagent => return None,
+            ScreenState::Done => {
+                at_rest(ScreenPattern::shows("%/128k").lacks(" 0.0%").lacks("Error: ").lacks("aborted").in_last_rows(6))
+            }
+            ScreenState::Quoted => at_rest(ScreenPattern::shows("end-of-quote.").in_last_rows(6)),
+            ScreenState::Denied => at_rest(ScreenPattern::shows("Operation aborted").in_last_rows(8)),
+            ScreenState::Interrupted => at_rest(ScreenPattern::shows("Operation aborted").in_last_rows(6)),
+            ScreenState::Retrying => ScreenPattern::shows("Retrying (").in_last_rows(8),
+            ScreenState::Failed => at_rest(ScreenPattern::shows("Error: Retry failed after ").in_last_rows(6)),
+            ScreenState::Queued => ScreenPattern::shows("SLOW 4").in_last_rows(8),
         })
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
-            Reply::Deny | Reply::Interrupt => &["Escape"],
-            Reply::PlanMode => &[],
+            DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
+            DialogReply::Deny | DialogReply::Interrupt => &["Escape"],
+            DialogReply::PlanMode => &[],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/new",
-            Wish::Exit => "/quit",
+            SlashCommand::Clear => "/new",
+            SlashCommand::Exit => "/quit",
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Agent, FREE_TOOL, Launch, Mark, Place, Reply, Scene, Wish};
+use super::{
+    AgentWorkspace, ConformanceAgent, DialogReply, FREE_TOOL, LaunchMode, ScreenPattern, ScreenState, SlashCommand,
+};
 
 pub(super) struct Qwen;
 
@@ -21,7 +23,7 @@ const EVENTS: [&str; 12] = [
     "SubagentStop",
 ];
 
-impl Agent for Qwen {
+impl ConformanceAgent for Qwen {
     fn name(&self) -> &'static str {
         "qwen"
     }
@@ -30,11 +32,11 @@ impl Agent for Qwen {
         ("@qwen-code/qwen-code", "0.24.4")
     }
 
-    fn newer_node(&self) -> bool {
+    fn needs_newer_node(&self) -> bool {
         true
     }
 
-    fn prepare(&self, place: &Place) {
+    fn prepare(&self, place: &AgentWorkspace) {
         let mut settings = json!({
             "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": true}},
             "general": {"enableAutoUpdate": false},
@@ -43,74 +45,74 @@ impl Agent for Qwen {
             "ui": {"hideTips": true},
             "permissions": {"allow": [format!("Bash({FREE_TOOL} *)"), "Agent(general-purpose)".to_owned()]},
         });
-        if place.hook_keeper.is_some() {
-            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook(place, event))).collect();
+        if place.hook_payload_saver.is_some() {
+            settings["hooks"] = EVENTS.iter().map(|event| (String::from(*event), hook_entry(place, event))).collect();
         }
         place.write(".qwen/settings.json", &format!("{settings:#}\n"));
         if place.trusted {
-            let folders: Value = [(place.project(), json!("TRUST_FOLDER"))].into_iter().collect();
+            let folders: Value = [(place.project_path(), json!("TRUST_FOLDER"))].into_iter().collect();
             place.write(".qwen/trustedFolders.json", &folders.to_string());
         }
     }
 
-    fn environment(&self, place: &Place) -> Vec<(&'static str, String)> {
+    fn environment(&self, place: &AgentWorkspace) -> Vec<(&'static str, String)> {
         vec![
-            ("OPENAI_BASE_URL", format!("{}/v1", place.url)),
+            ("OPENAI_BASE_URL", format!("{}/v1", place.model_url)),
             ("OPENAI_API_KEY", "sk-test".into()),
             ("OPENAI_MODEL", "mock-model".into()),
         ]
     }
 
-    fn launch(&self, how: &Launch) -> String {
+    fn launch(&self, how: &LaunchMode) -> String {
         match how {
-            Launch::Plain | Launch::Plan => "qwen --approval-mode default".into(),
-            Launch::Headless(prompt) => format!("qwen -p '{prompt}'"),
+            LaunchMode::Plain | LaunchMode::Plan => "qwen --approval-mode default".into(),
+            LaunchMode::Headless(prompt) => format!("qwen -p '{prompt}'"),
         }
     }
 
-    fn mark(&self, scene: Scene) -> Option<Mark> {
-        let quiet = |mark: Mark| mark.title_lacks("◐").title_lacks("✳");
-        let at_rest = |mark: Mark| quiet(mark.and_shows("Type your message").lacks("esc to cancel"));
+    fn screen_pattern(&self, scene: ScreenState) -> Option<ScreenPattern> {
+        let quiet = |mark: ScreenPattern| mark.title_lacks("◐").title_lacks("✳");
+        let at_rest = |mark: ScreenPattern| quiet(mark.and_shows("Type your message").lacks("esc to cancel"));
         Some(match scene {
-            Scene::Ready | Scene::ReadyToPlan => at_rest(Mark::shows(">")).lacks("◆").lacks("✕"),
-            Scene::Trust => Mark::shows("Do you trust"),
-            Scene::Approval => Mark::shows("› 1. Yes, allow once").title_shows("✳"),
-            Scene::Question => Mark::shows("Which colour").and_shows("Enter: Select").title_shows("✳"),
-            Scene::Plan | Scene::Background => return None,
-            Scene::Done => at_rest(Mark::shows("◆")),
-            Scene::Quoted => quiet(Mark::shows("end-of-quote.").and_shows("Type your message")),
-            Scene::Denied => at_rest(Mark::shows("- Shell")),
-            Scene::Interrupted => at_rest(Mark::shows("Request cancelled.")),
-            Scene::Retrying => Mark::shows("esc to cancel"),
-            Scene::Failed => at_rest(Mark::shows("✕ [API Error")),
-            Scene::Subagent => Mark::shows("esc to cancel").title_shows("◐"),
-            Scene::Queued => Mark::shows("↑ to edit queued messages"),
+            ScreenState::Ready | ScreenState::ReadyToPlan => at_rest(ScreenPattern::shows(">")).lacks("◆").lacks("✕"),
+            ScreenState::Trust => ScreenPattern::shows("Do you trust"),
+            ScreenState::Approval => ScreenPattern::shows("› 1. Yes, allow once").title_shows("✳"),
+            ScreenState::Question => ScreenPattern::shows("Which colour").and_shows("Enter: Select").title_shows("✳"),
+            ScreenState::Plan | ScreenState::Background => return None,
+            ScreenState::Done => at_rest(ScreenPattern::shows("◆")),
+            ScreenState::Quoted => quiet(ScreenPattern::shows("end-of-quote.").and_shows("Type your message")),
+            ScreenState::Denied => at_rest(ScreenPattern::shows("- Shell")),
+            ScreenState::Interrupted => at_rest(ScreenPattern::shows("Request cancelled.")),
+            ScreenState::Retrying => ScreenPattern::shows("esc to cancel"),
+            ScreenState::Failed => at_rest(ScreenPattern::shows("✕ [API Error")),
+            ScreenState::Subagent => ScreenPattern::shows("esc to cancel").title_shows("◐"),
+            ScreenState::Queued => ScreenPattern::shows("↑ to edit queued messages"),
         })
     }
 
-    fn keys(&self, reply: Reply) -> &'static [&'static str] {
+    fn keys(&self, reply: DialogReply) -> &'static [&'static str] {
         match reply {
-            Reply::Trust | Reply::Approve | Reply::AcceptPlan | Reply::Choose => &["Enter"],
-            Reply::Deny => &["Escape"],
+            DialogReply::Trust | DialogReply::Approve | DialogReply::AcceptPlan | DialogReply::Choose => &["Enter"],
+            DialogReply::Deny => &["Escape"],
             // It puts the prompt back into its box.
-            Reply::Interrupt => &["Escape", "C-u"],
-            Reply::PlanMode => &[],
+            DialogReply::Interrupt => &["Escape", "C-u"],
+            DialogReply::PlanMode => &[],
         }
     }
 
-    fn command(&self, wish: Wish) -> &'static str {
+    fn slash_command(&self, wish: SlashCommand) -> &'static str {
         match wish {
-            Wish::Clear => "/clear",
-            Wish::Exit => "/quit",
+            SlashCommand::Clear => "/clear",
+            SlashCommand::Exit => "/quit",
         }
     }
 
     /// It tries again for longer than a test has after most others.
-    fn failure(&self) -> &'static str {
+    fn failing_prompt(&self) -> &'static str {
         "FAIL 400"
     }
 }
 
-fn hook(place: &Place, event: &str) -> Value {
-    json!([{"hooks": [{"type": "command", "name": format!("keep-{event}"), "command": place.keeper(event)}]}])
+fn hook_entry(place: &AgentWorkspace, event: &str) -> Value {
+    json!([{"hooks": [{"type": "command", "name": format!("keep-{event}"), "command": place.save_hook_command(event)}]}])
 }

@@ -1,20 +1,20 @@
 //! Texts of every sort, sent to the real agents: each arrives once, and is what was sent.
 
-mod round;
-mod stopped;
+mod sample_texts;
+mod send_session;
+mod stopped_agent;
 mod tally;
-mod texts;
 
-use super::agents::{self, Agent};
-use super::options::Version;
-use super::run::{provide, say};
-use super::words::Mode;
-use round::Round;
-use tally::Tally;
-use texts::ROUND;
+use super::agents::{self, ConformanceAgent};
+use super::options::AgentVersionChoice;
+use super::run::{install_agent, print_line};
+use super::states::EvidenceMode;
+use sample_texts::SAMPLE_KINDS;
+use send_session::SendSession;
+use tally::SendTally;
 
 /// A fresh session after so many.
-const SESSION: usize = 20;
+const TEXTS_PER_SESSION: usize = 20;
 
 /// The whole of it takes three to six minutes for each agent.
 fn is_soak() -> bool {
@@ -23,47 +23,50 @@ fn is_soak() -> bool {
 
 /// These numbers of texts to this agent. Everything that went wrong fails the test, at its end.
 #[track_caller]
-fn check(agent: &str, mode: Mode, numbers: std::ops::Range<usize>) {
-    let agent: &'static dyn Agent = agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
-    let name = format!("{} {}", agent.name(), mode.word());
-    let installed = match provide(agent, Version::Pinned) {
+fn check(agent: &str, mode: EvidenceMode, numbers: std::ops::Range<usize>) {
+    let agent: &'static dyn ConformanceAgent =
+        agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
+    let name = format!("{} {}", agent.name(), mode.as_str());
+    let installed = match install_agent(agent, AgentVersionChoice::Pinned) {
         Ok((installed, _)) => installed,
-        Err(why) => return say(&format!("skipped {} sends to {name}: {why}", numbers.len())),
+        Err(why) => return print_line(&format!("skipped {} sends to {name}: {why}", numbers.len())),
     };
-    let mut tally = Tally::default();
+    let mut tally = SendTally::default();
     let all: Vec<usize> = numbers.collect();
-    for session in all.chunks(SESSION) {
-        Round { agent, programs: &installed.programs, mode }.play(session, &mut tally);
-        say(&format!("{name}, {}", tally));
+    for session in all.chunks(TEXTS_PER_SESSION) {
+        SendSession { agent, program_dirs: &installed.program_dirs, mode }.send_all(session, &mut tally);
+        print_line(&format!("{name}, {}", tally));
     }
     assert!(tally.faults.is_empty(), "{name}: {tally}\n{}", tally.faults.join("\n"));
     assert_eq!(tally.confirmed(), all.len(), "{name}: {tally}");
-    if mode == Mode::Hooks {
+    if mode == EvidenceMode::Hooks {
         // Others have no such event, or are slow to tell.
         let tells = matches!(agent.name(), "claude" | "codex" | "gemini");
         assert!(
-            !tells || tally.confirmed_by_event() * 2 > all.len(),
+            !tells || tally.event_confirmations() * 2 > all.len(),
             "the agent's own word comes first: {name}: {tally}"
         );
     }
 }
 
 /// The first half with hooks, the rest without; each sort of text is met in both forms.
-fn share(mode: Mode) -> std::ops::Range<usize> {
+fn sample_numbers(mode: EvidenceMode) -> std::ops::Range<usize> {
     match (is_soak(), mode) {
-        (false, Mode::Hooks) => 0..8,
-        (false, Mode::Bare) => 8..ROUND,
-        (true, Mode::Hooks) => 0..100,
-        (true, Mode::Bare) => 100..200,
+        (false, EvidenceMode::Hooks) => 0..8,
+        (false, EvidenceMode::NoHooks) => 8..SAMPLE_KINDS,
+        (true, EvidenceMode::Hooks) => 0..100,
+        (true, EvidenceMode::NoHooks) => 100..200,
     }
 }
 
 /// Those whom fewer people use get fewer, and only in the long form.
 #[track_caller]
-fn check_some(agent: &str, mode: Mode) {
+fn check_in_soak_run(agent: &str, mode: EvidenceMode) {
     match is_soak() {
-        true => check(agent, mode, 0..ROUND),
-        false => say(&format!("skipped {ROUND} sends to {agent} {}: AGTMUX_SOAK is not set", mode.word())),
+        true => check(agent, mode, 0..SAMPLE_KINDS),
+        false => {
+            print_line(&format!("skipped {SAMPLE_KINDS} sends to {agent} {}: AGTMUX_SOAK is not set", mode.as_str()))
+        }
     }
 }
 
@@ -72,76 +75,76 @@ mod sends {
 
     #[test]
     fn copilot_with_hooks() {
-        check_some("copilot", Mode::Hooks);
+        check_in_soak_run("copilot", EvidenceMode::Hooks);
     }
 
     #[test]
     fn copilot_bare() {
-        check_some("copilot", Mode::Bare);
+        check_in_soak_run("copilot", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn opencode_with_hooks() {
-        check_some("opencode", Mode::Hooks);
+        check_in_soak_run("opencode", EvidenceMode::Hooks);
     }
 
     #[test]
     fn opencode_bare() {
-        check_some("opencode", Mode::Bare);
+        check_in_soak_run("opencode", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn pi_with_hooks() {
-        check_some("pi", Mode::Hooks);
+        check_in_soak_run("pi", EvidenceMode::Hooks);
     }
 
     #[test]
     fn pi_bare() {
-        check_some("pi", Mode::Bare);
+        check_in_soak_run("pi", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn qwen_with_hooks() {
-        check_some("qwen", Mode::Hooks);
+        check_in_soak_run("qwen", EvidenceMode::Hooks);
     }
 
     #[test]
     fn qwen_bare() {
-        check_some("qwen", Mode::Bare);
+        check_in_soak_run("qwen", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn aider_bare() {
-        check_some("aider", Mode::Bare);
+        check_in_soak_run("aider", EvidenceMode::NoHooks);
     }
 
     #[test]
     fn claude_with_hooks() {
-        check("claude", Mode::Hooks, share(Mode::Hooks));
+        check("claude", EvidenceMode::Hooks, sample_numbers(EvidenceMode::Hooks));
     }
 
     #[test]
     fn claude_bare() {
-        check("claude", Mode::Bare, share(Mode::Bare));
+        check("claude", EvidenceMode::NoHooks, sample_numbers(EvidenceMode::NoHooks));
     }
 
     #[test]
     fn codex_with_hooks() {
-        check("codex", Mode::Hooks, share(Mode::Hooks));
+        check("codex", EvidenceMode::Hooks, sample_numbers(EvidenceMode::Hooks));
     }
 
     #[test]
     fn codex_bare() {
-        check("codex", Mode::Bare, share(Mode::Bare));
+        check("codex", EvidenceMode::NoHooks, sample_numbers(EvidenceMode::NoHooks));
     }
 
     #[test]
     fn gemini_with_hooks() {
-        check("gemini", Mode::Hooks, share(Mode::Hooks));
+        check("gemini", EvidenceMode::Hooks, sample_numbers(EvidenceMode::Hooks));
     }
 
     #[test]
     fn gemini_bare() {
-        check("gemini", Mode::Bare, share(Mode::Bare));
+        check("gemini", EvidenceMode::NoHooks, sample_numbers(EvidenceMode::NoHooks));
     }
 }

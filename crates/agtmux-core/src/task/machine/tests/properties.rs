@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::scene::{Scene, run};
+use super::fixture::{SessionFixture, run};
 use crate::ids::WindowId;
-use crate::task::{Ending, Exit, Signal, TaskEvent, TaskEventKind, TaskInput};
+use crate::task::{ExitSignal, PlannedRemoval, TaskEvent, TaskEventKind, TaskExit, TaskInput};
 
 /// Something that happens to one of a few slots.
 #[derive(Debug, Clone)]
-enum Step {
+enum PropertyStep {
     Launch(u32),
     Exit(u32, i32),
     /// The same, known to have come of itself.
@@ -29,37 +29,37 @@ enum Step {
     KillAll,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = PropertyStep> {
     let slot = 0..4u32;
     prop_oneof![
-        4 => slot.clone().prop_map(Step::Launch),
-        4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| Step::Exit(slot, code)),
-        4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| Step::Finish(slot, code)),
-        2 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| Step::Die(slot, code)),
-        3 => (slot.clone(), 1..4u64).prop_map(|(slot, bells)| Step::Ring(slot, bells)),
-        1 => (slot.clone(), any::<bool>()).prop_map(|(slot, heard)| Step::Kill(slot, heard)),
-        2 => (slot, any::<bool>()).prop_map(|(slot, asks)| Step::Ask(slot, asks)),
-        5 => Just(Step::Look),
-        3 => (1..600i64).prop_map(Step::Wait),
-        2 => Just(Step::Repeat),
-        1 => Just(Step::Restart),
-        1 => Just(Step::Prune),
-        1 => Just(Step::KillAll),
+        4 => slot.clone().prop_map(PropertyStep::Launch),
+        4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| PropertyStep::Exit(slot, code)),
+        4 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| PropertyStep::Finish(slot, code)),
+        2 => (slot.clone(), 0..256i32).prop_map(|(slot, code)| PropertyStep::Die(slot, code)),
+        3 => (slot.clone(), 1..4u64).prop_map(|(slot, bells)| PropertyStep::Ring(slot, bells)),
+        1 => (slot.clone(), any::<bool>()).prop_map(|(slot, heard)| PropertyStep::Kill(slot, heard)),
+        2 => (slot, any::<bool>()).prop_map(|(slot, asks)| PropertyStep::Ask(slot, asks)),
+        5 => Just(PropertyStep::Look),
+        3 => (1..600i64).prop_map(PropertyStep::Wait),
+        2 => Just(PropertyStep::Repeat),
+        1 => Just(PropertyStep::Restart),
+        1 => Just(PropertyStep::Prune),
+        1 => Just(PropertyStep::KillAll),
     ]
 }
 
 /// What really happened to a run.
 #[derive(Debug, Default)]
-struct Truth {
+struct ExpectedRun {
     code: Option<i32>,
     bells: u64,
     killed: bool,
     taken: bool,
 }
 
-struct Play {
-    scene: Scene,
-    truth: BTreeMap<String, Truth>,
+struct PropertyRun {
+    scene: SessionFixture,
+    truth: BTreeMap<String, ExpectedRun>,
     /// The run in each slot, until it ends.
     current: BTreeMap<u32, String>,
     facts: Vec<TaskInput>,
@@ -69,10 +69,10 @@ struct Play {
     windows: BTreeMap<u32, u32>,
 }
 
-impl Play {
+impl PropertyRun {
     fn new() -> Self {
         Self {
-            scene: Scene::new(),
+            scene: SessionFixture::new(),
             truth: BTreeMap::new(),
             current: BTreeMap::new(),
             facts: Vec::new(),
@@ -101,10 +101,10 @@ impl Play {
         let window = reused.copied().unwrap_or(100 + self.launches);
         self.windows.insert(slot, window);
         self.scene.close(window);
-        self.scene.windows.push(super::scene::window(window, "t"));
+        self.scene.windows.push(super::fixture::window(window, "t"));
         self.scene.window(window).run = Some(run(&id));
-        self.truth.insert(id.clone(), Truth::default());
-        self.fact(TaskInput::Started(crate::task::Launch {
+        self.truth.insert(id.clone(), ExpectedRun::default());
+        self.fact(TaskInput::Started(crate::task::LaunchedRun {
             run: run(&id),
             server: self.scene.server,
             window: WindowId(window),
@@ -120,14 +120,19 @@ impl Play {
         truth.code = Some(code);
         let bells = truth.bells;
         let window = self.windows[&slot];
-        self.scene.die(window, Exit::with_code(code));
+        self.scene.die(window, TaskExit::with_code(code));
         self.scene.window(window).bell_count = bells;
         if fact {
-            self.fact(TaskInput::Exited { run: run(&id), exit: Exit::with_code(code), bells, output: String::new() });
+            self.fact(TaskInput::Exited {
+                run: run(&id),
+                exit: TaskExit::with_code(code),
+                bells,
+                output: String::new(),
+            });
         }
         // Whoever takes the slot next has looked at it before.
         let look = self.scene.snapshot();
-        self.tell(TaskInput::Looked(look));
+        self.tell(TaskInput::Snapshot(look));
     }
 
     fn finish(&mut self, slot: u32, code: i32) {
@@ -136,59 +141,64 @@ impl Play {
         truth.code = Some(code);
         let bells = truth.bells;
         let window = self.windows[&slot];
-        self.scene.die(window, Exit::with_code(code));
+        self.scene.die(window, TaskExit::with_code(code));
         self.scene.window(window).bell_count = bells;
-        self.fact(TaskInput::Finished { run: run(&id), exit: Exit::with_code(code), bells, output: String::new() });
+        self.fact(TaskInput::ExitConfirmed {
+            run: run(&id),
+            exit: TaskExit::with_code(code),
+            bells,
+            output: String::new(),
+        });
     }
 
-    fn play(&mut self, step: Step) {
+    fn play(&mut self, step: PropertyStep) {
         match step {
-            Step::Launch(slot) => self.launch(slot),
-            Step::Exit(slot, code) => self.end(slot, code, true),
-            Step::Die(slot, code) => self.end(slot, code, false),
-            Step::Finish(slot, code) => self.finish(slot, code),
-            Step::Ring(slot, bells) => {
+            PropertyStep::Launch(slot) => self.launch(slot),
+            PropertyStep::Exit(slot, code) => self.end(slot, code, true),
+            PropertyStep::Die(slot, code) => self.end(slot, code, false),
+            PropertyStep::Finish(slot, code) => self.finish(slot, code),
+            PropertyStep::Ring(slot, bells) => {
                 let Some(id) = self.current.get(&slot).cloned() else { return };
                 let truth = self.truth.get_mut(&id).expect("known");
                 truth.bells += bells;
                 let bells = truth.bells;
-                self.fact(TaskInput::Rang { run: run(&id), bells, output: String::new() });
+                self.fact(TaskInput::BellRang { run: run(&id), bells, output: String::new() });
             }
-            Step::Kill(slot, heard) => {
+            PropertyStep::Kill(slot, heard) => {
                 let Some(id) = self.current.remove(&slot) else { return };
                 self.truth.get_mut(&id).expect("known").killed = true;
                 self.scene.close(self.windows[&slot]);
                 if heard {
-                    let exit = Exit::by_signal(Signal(1));
+                    let exit = TaskExit::by_signal(ExitSignal(1));
                     self.fact(TaskInput::Exited { run: run(&id), exit, bells: 0, output: String::new() });
-                    self.play(Step::Look);
+                    self.play(PropertyStep::Look);
                 }
             }
-            Step::Ask(slot, asks) => {
+            PropertyStep::Ask(slot, asks) => {
                 if self.current.contains_key(&slot) {
-                    self.scene.ask(self.windows[&slot], if asks { "Proceed? [y/N] " } else { "working" });
+                    self.scene.show_prompt(self.windows[&slot], if asks { "Proceed? [y/N] " } else { "working" });
                 }
             }
-            Step::Look => {
+            PropertyStep::Look => {
                 let look = self.scene.snapshot();
-                self.tell(TaskInput::Looked(look));
+                self.tell(TaskInput::Snapshot(look));
             }
-            Step::Wait(millis) => {
+            PropertyStep::Wait(millis) => {
                 self.scene.wait(millis);
-                self.tell(TaskInput::TimePassed);
+                self.tell(TaskInput::Tick);
             }
-            Step::Repeat => self.facts.clone().into_iter().for_each(|fact| self.tell(fact)),
-            Step::Restart => self.scene.restart(),
-            Step::Prune => {
+            PropertyStep::Repeat => self.facts.clone().into_iter().for_each(|fact| self.tell(fact)),
+            PropertyStep::Restart => self.scene.restart(),
+            PropertyStep::Prune => {
                 let dead = self.scene.windows.iter().filter(|window| window.dead);
                 let dead: Vec<WindowId> = dead.map(|window| window.window_id).collect();
-                self.tell(TaskInput::Ending(Ending::PruneDead(dead)));
+                self.tell(TaskInput::RemovalPlanned(PlannedRemoval::PruneDead(dead)));
                 self.scene.windows.retain(|window| !window.dead);
             }
-            Step::KillAll => {
+            PropertyStep::KillAll => {
                 // What was killed before is seen before.
-                self.play(Step::Look);
-                self.tell(TaskInput::Ending(Ending::KillAll));
+                self.play(PropertyStep::Look);
+                self.tell(TaskInput::RemovalPlanned(PlannedRemoval::KillAll));
                 self.scene.windows.clear();
                 for (_, id) in std::mem::take(&mut self.current) {
                     self.truth.get_mut(&id).expect("known").taken = true;
@@ -205,13 +215,13 @@ impl Play {
 proptest! {
     #[test]
     fn every_run_is_told_as_it_was(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut play = Play::new();
+        let mut play = PropertyRun::new();
         for step in steps {
             play.play(step);
         }
         for _ in 0..3 {
-            play.play(Step::Look);
-            play.play(Step::Wait(1500));
+            play.play(PropertyStep::Look);
+            play.play(PropertyStep::Wait(1500));
         }
         for (id, truth) in &play.truth {
             prop_assert_eq!(play.of(id, TaskEventKind::Started).len(), 1, "starts of {}", id);
@@ -228,7 +238,7 @@ proptest! {
 }
 
 /// Nothing is told of a run before its start, and nothing but the collapsed pair after its end.
-fn order_holds(play: &Play) -> Result<(), TestCaseError> {
+fn order_holds(play: &PropertyRun) -> Result<(), TestCaseError> {
     for id in play.truth.keys() {
         let kinds: Vec<_> =
             play.events.iter().filter(|event| event.run_id == Some(run(id))).map(|event| event.kind).collect();

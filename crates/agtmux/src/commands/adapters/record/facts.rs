@@ -4,11 +4,11 @@ use agtmux_api::wire::Explanation;
 use agtmux_api::{SCHEMA_VERSION, VERSION};
 use agtmux_core::text;
 use agtmux_tmux::Capture;
-use agtmux_tmux::platform::{PaneProcesses, Process, process_table};
+use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, process_table};
 use serde_json::{Value, json};
 use std::os::unix::ffi::OsStrExt;
 
-pub(super) fn of(who: &Explanation, capture: &Capture) -> Value {
+pub(super) fn pane_facts(who: &Explanation, capture: &Capture) -> Value {
     let tree = process_table(false).trees(&[capture.pane_pid]).pop().flatten();
     json!({
         "schema_version": SCHEMA_VERSION,
@@ -28,7 +28,7 @@ fn processes(tree: &PaneProcesses) -> Vec<Value> {
 }
 
 /// Its arguments tell what it is; its environment is nobody's business.
-fn process(process: &Process) -> Value {
+fn process(process: &ProcessInfo) -> Value {
     json!({
         "pid": process.pid,
         "ppid": process.ppid,

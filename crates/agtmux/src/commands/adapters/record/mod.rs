@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 
 use agtmux_api::config::Config;
 use agtmux_api::paths::private_dir;
-use agtmux_api::wire::{Explanation, Health};
+use agtmux_api::wire::{DaemonHealth, Explanation};
 use agtmux_core::redact;
 use agtmux_tmux::{Capture, TmuxServer};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::commands::explain::Named;
-use crate::connect::Daemon;
-use crate::error::{CliError, Exit};
-use crate::message::Message;
-use crate::{known, output};
+use crate::commands::explain::AgentRefQuery;
+use crate::connect::DaemonClient;
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::{agent_registry, output};
 
 #[derive(Debug, Args)]
-pub(crate) struct RecordArgs {
+pub(crate) struct AdapterRecordArgs {
     /// The agent: runtime:ID, %12, its kind where there is one, or pane:TARGET/SESSION/@W/%P
     #[arg(value_name = "REF")]
     reference: String,
@@ -33,44 +33,44 @@ pub(crate) struct RecordArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) async fn run(args: RecordArgs) -> Result<Exit, CliError> {
-    let daemon = Daemon::from_env()?;
-    let explained: Value = daemon.get("/v1/explain", &Named { r#ref: &args.reference, since: None }).await?;
+pub(super) async fn run(args: AdapterRecordArgs) -> Result<CliExit, CliError> {
+    let daemon = DaemonClient::from_env()?;
+    let explained: Value = daemon.get("/v1/explain", &AgentRefQuery { r#ref: &args.reference, since: None }).await?;
     let who: Explanation = serde_json::from_value(explained.clone()).map_err(|e| CliError::io("read the answer", e))?;
     let runtime = format!("runtime:{}", who.runtime_id);
-    let named = Named { r#ref: &runtime, since: None };
+    let named = AgentRefQuery { r#ref: &runtime, since: None };
     let capture = capture(&daemon, &who).await?;
-    let shown = screen::without_secrets(&capture.screen);
+    let shown = screen::redact_screen(&capture.screen);
     let files = [
         ("screen.txt", shown.plain.into_bytes()),
         ("screen.ansi", shown.ansi),
-        ("facts.json", written(facts::of(&who, &capture))?),
-        ("explain.json", written(explained)?),
-        ("history.json", written(daemon.get("/v1/history", &named).await?)?),
-        ("events.json", written(daemon.get("/v1/history/events", &named).await?)?),
+        ("facts.json", redacted_json(facts::pane_facts(&who, &capture))?),
+        ("explain.json", redacted_json(explained)?),
+        ("history.json", redacted_json(daemon.get("/v1/history", &named).await?)?),
+        ("events.json", redacted_json(daemon.get("/v1/history/events", &named).await?)?),
     ];
     let dir = match args.out {
-        Some(dir) => own_dir(dir)?,
-        None => usual_dir(&daemon, &who)?,
+        Some(dir) => create_empty_dir(dir)?,
+        None => default_dir(&daemon, &who)?,
     };
     for (name, content) in &files {
         write(&dir.join(name), content)?;
     }
-    output::line(known::shown(&dir).as_bytes())?;
-    let screen = known::shown(&dir.join("screen.ansi"));
-    Message::new(format!("saved what {} in {} shows and says", who.agent_type, who.pane_id))
+    output::line(agent_registry::display_path(&dir).as_bytes())?;
+    let screen = agent_registry::display_path(&dir.join("screen.ansi"));
+    CliMessage::new(format!("saved what {} in {} shows and says", who.agent_type, who.pane_id))
         .because("known kinds of secrets were taken out; look through it before you give it away")
         .hint(format!("agtmux explain --screen {screen} --agent {}", who.agent_type))
-        .tell();
-    Ok(Exit::Ok)
+        .print_stderr();
+    Ok(CliExit::Ok)
 }
 
-async fn capture(daemon: &Daemon, who: &Explanation) -> Result<Capture, CliError> {
-    let health: Health = daemon.get("/v1/health", &()).await?;
+async fn capture(daemon: &DaemonClient, who: &Explanation) -> Result<Capture, CliError> {
+    let health: DaemonHealth = daemon.get("/v1/health", &()).await?;
     let server = health.servers.iter().find(|server| server.target == who.target && server.server == who.server);
     let pane = who.pane_id.trim_start_matches('%').parse::<u32>().ok();
     let gone = || {
-        let message = Message::new(format!("the pane {} cannot be read now", who.pane_id));
+        let message = CliMessage::new(format!("the pane {} cannot be read now", who.pane_id));
         CliError::failed(message.hint("agtmux list panes"))
     };
     let (server, pane) = server.zip(pane).ok_or_else(gone)?;
@@ -83,30 +83,30 @@ async fn capture(daemon: &Daemon, who: &Explanation) -> Result<Capture, CliError
 }
 
 /// Whatever else an answer holds, its secrets are not written down.
-fn written(mut answer: Value) -> Result<Vec<u8>, CliError> {
+fn redacted_json(mut answer: Value) -> Result<Vec<u8>, CliError> {
     redact::json(&mut answer);
     let mut bytes = serde_json::to_vec_pretty(&answer).map_err(|error| CliError::io("write JSON", error))?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
-fn usual_dir(daemon: &Daemon, who: &Explanation) -> Result<PathBuf, CliError> {
+fn default_dir(daemon: &DaemonClient, who: &Explanation) -> Result<PathBuf, CliError> {
     let records = daemon.paths.records_dir();
     daemon.paths.prepare_state_dir()?;
     private_dir(&records, "AGTMUX_STATE_DIR")?;
     let time = Timestamp::now().strftime("%Y%m%dT%H%M%S%.3fZ");
     let kind: String = who.agent_type.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    own_dir(records.join(format!("{kind}-{}-{time}", who.pane_id.trim_start_matches('%'))))
+    create_empty_dir(records.join(format!("{kind}-{}-{time}", who.pane_id.trim_start_matches('%'))))
 }
 
 /// A directory of its own: what is there already is never written over.
-fn own_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
-    let shown = known::shown(&dir);
+fn create_empty_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
+    let shown = agent_registry::display_path(&dir);
     let cannot = |error: std::io::Error| CliError::io(&format!("use '{shown}'"), error);
     DirBuilder::new().recursive(true).mode(0o700).create(&dir).map_err(cannot)?;
     if std::fs::read_dir(&dir).map_err(cannot)?.next().is_some() {
-        let message = Message::new(format!("'{shown}' holds something already and is left alone"));
-        return Err(CliError::new(Exit::Usage, message.hint("name a directory that is empty or not there yet")));
+        let message = CliMessage::new(format!("'{shown}' holds something already and is left alone"));
+        return Err(CliError::new(CliExit::Usage, message.hint("name a directory that is empty or not there yet")));
     }
     std::path::absolute(&dir).map_err(cannot)
 }
@@ -114,5 +114,5 @@ fn own_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
 fn write(path: &Path, content: &[u8]) -> Result<(), CliError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let written = file.and_then(|mut file| file.write_all(content));
-    written.map_err(|error| CliError::io(&format!("write '{}'", known::shown(path)), error))
+    written.map_err(|error| CliError::io(&format!("write '{}'", agent_registry::display_path(path)), error))
 }

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
-use agtmux_agents::Screen;
+use agtmux_agents::CapturedScreen;
 use agtmux_core::redact;
 
-pub(super) struct Shown {
+pub(super) struct RedactedScreen {
     pub(super) plain: String,
     pub(super) ansi: Vec<u8>,
 }
 
 /// Secrets are looked for in the text alone: colours in the middle of one would hide it. A row that held one loses its
 /// colours, and so does the whole screen if one went over several rows.
-pub(super) fn without_secrets(capture: &[u8]) -> Shown {
-    let screen = Screen::parse(capture);
+pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
+    let screen = CapturedScreen::parse(capture);
     let rows: Vec<&str> = screen.rows().iter().map(|row| row.text()).collect();
     let mut drawn: Vec<&[u8]> = capture.split(|byte| *byte == b'\n').collect();
     drawn.resize(drawn.len().max(rows.len()), b"");
@@ -40,14 +40,14 @@ pub(super) fn without_secrets(capture: &[u8]) -> Shown {
     }
     let plain = plain.join("\n") + "\n";
     if let Cow::Owned(clean) = redact::text(&plain) {
-        return Shown { ansi: clean.clone().into_bytes(), plain: clean };
+        return RedactedScreen { ansi: clean.clone().into_bytes(), plain: clean };
     }
     // A link has its address in the escapes.
     let ansi = match std::str::from_utf8(&ansi).map(redact::text) {
         Ok(clean) => clean.into_owned().into_bytes(),
         Err(_) => plain.clone().into_bytes(),
     };
-    Shown { plain, ansi }
+    RedactedScreen { plain, ansi }
 }
 
 /// A row, and how it is drawn if it needed no cleaning.
@@ -70,7 +70,7 @@ mod tests {
     const KEY: &str = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
 
     fn both(capture: &str) -> [String; 2] {
-        let shown = without_secrets(capture.as_bytes());
+        let shown = redact_screen(capture.as_bytes());
         [shown.plain, String::from_utf8(shown.ansi).expect("text")]
     }
 

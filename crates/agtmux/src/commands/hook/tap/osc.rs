@@ -6,17 +6,17 @@ const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 const START: &[u8] = b"\x1b]7501;";
 /// More than any of them has.
-const LONGEST: usize = 4096;
+const MAX_CODE: usize = 4096;
 const FIELDS: [&str; 3] = ["state", "app", "kind"];
 
 /// What is left of a code whose end has not come yet.
 #[derive(Debug, Default)]
-pub(super) struct Codes {
+pub(super) struct OscScanner {
     /// Begins with a beginning of [`START`], or is empty.
     pending: Vec<u8>,
 }
 
-impl Codes {
+impl OscScanner {
     /// The states that were told in this piece of the stream, with what was told beside each.
     pub(super) fn read(&mut self, piece: &[u8]) -> Vec<(String, Value)> {
         let mut told = Vec::new();
@@ -50,7 +50,7 @@ impl Codes {
         }
         // An escape within it, or too much of it: no code of ours.
         let broken = self.pending[known - 2] == ESC && known > START.len() + 1;
-        if broken || known > LONGEST {
+        if broken || known > MAX_CODE {
             self.pending = Vec::new();
         }
         None
@@ -86,7 +86,7 @@ mod tests {
             ("idle".to_owned(), json!({"state": "idle", "app": "codex"})),
         ];
         for cut in 0..=stream.len() {
-            let mut codes = Codes::default();
+            let mut codes = OscScanner::default();
             let mut told = codes.read(&stream[..cut]);
             told.extend(codes.read(&stream[cut..]));
             assert_eq!(told, wanted, "cut at {cut}");
@@ -105,21 +105,21 @@ mod tests {
             b"]7501;state=idle\x07",
             b"\x1b]7501;state=idle\x1b[0m",
         ] {
-            assert_eq!(Codes::default().read(stream), [], "{}", stream.escape_ascii());
+            assert_eq!(OscScanner::default().read(stream), [], "{}", stream.escape_ascii());
         }
         let endless = [b"\x1b]7501;state=idle:msg=".as_slice(), &vec![b'x'; 1 << 20]].concat();
-        let mut codes = Codes::default();
+        let mut codes = OscScanner::default();
         assert_eq!(codes.read(&endless), []);
-        assert!(codes.pending.len() <= LONGEST);
+        assert!(codes.pending.len() <= MAX_CODE);
     }
 
     proptest! {
         #[test]
         fn nothing_makes_it_panic_or_keep_much(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let mut codes = Codes::default();
+            let mut codes = OscScanner::default();
             let stream = [START, &bytes, BLOCKED].concat();
             codes.read(&stream);
-            prop_assert!(codes.pending.len() <= LONGEST);
+            prop_assert!(codes.pending.len() <= MAX_CODE);
         }
     }
 }

@@ -1,14 +1,14 @@
-use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::{Format, Shape};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
+use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "claude",
     title: "Claude Code",
     program: "claude",
-    home: Home { variable: ("CLAUDE_CONFIG_DIR", ""), below_home: ".claude" },
+    home: SettingsDir { variable: ("CLAUDE_CONFIG_DIR", ""), below_home: ".claude" },
     files: &[SettingsFile {
         name: "settings.json",
-        content: Content::Hooks(Format {
+        content: SettingsContent::Hooks(HookFormat {
             events: &[
                 "SessionStart",
                 "UserPromptSubmit",
@@ -24,7 +24,7 @@ pub(super) static AGENT: Agent = Agent {
                 "Elicitation",
                 "ElicitationResult",
             ],
-            shape: Shape::Grouped { matcher: Some(""), named: false },
+            shape: HookShape::Grouped { matcher: Some(""), named: false },
             timeout: 5,
         }),
     }],

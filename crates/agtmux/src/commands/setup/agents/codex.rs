@@ -1,15 +1,15 @@
-use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::{Format, Shape};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
+use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "codex",
     title: "Codex",
     program: "codex",
-    home: Home { variable: ("CODEX_HOME", ""), below_home: ".codex" },
+    home: SettingsDir { variable: ("CODEX_HOME", ""), below_home: ".codex" },
     files: &[
         SettingsFile {
             name: "hooks.json",
-            content: Content::Hooks(Format {
+            content: SettingsContent::Hooks(HookFormat {
                 events: &[
                     "SessionStart",
                     "UserPromptSubmit",
@@ -22,12 +22,12 @@ pub(super) static AGENT: Agent = Agent {
                     "Interrupt",
                     "SessionEnd",
                 ],
-                shape: Shape::Grouped { matcher: None, named: false },
+                shape: HookShape::Grouped { matcher: None, named: false },
                 // The most that it allows for SessionEnd.
                 timeout: 3,
             }),
         },
-        SettingsFile { name: "config.toml", content: Content::Notify },
+        SettingsFile { name: "config.toml", content: SettingsContent::Notify },
     ],
     next: "At its next start Codex asks you to review the new hooks (\"Hooks need review\"): choose to trust them.",
 };

@@ -1,16 +1,16 @@
-use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::{Format, Shape};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
+use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
 /// Not preToolUse and permissionRequest: they come before every tool, asked for or not, and Copilot takes a hook there that
 /// cannot be run for a veto.
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "copilot",
     title: "Copilot CLI",
     program: "copilot",
-    home: Home { variable: ("COPILOT_HOME", ""), below_home: ".copilot" },
+    home: SettingsDir { variable: ("COPILOT_HOME", ""), below_home: ".copilot" },
     files: &[SettingsFile {
         name: "hooks/agtmux.json",
-        content: Content::Hooks(Format {
+        content: SettingsContent::Hooks(HookFormat {
             events: &[
                 "sessionStart",
                 "userPromptSubmitted",
@@ -21,7 +21,7 @@ pub(super) static AGENT: Agent = Agent {
                 "errorOccurred",
                 "sessionEnd",
             ],
-            shape: Shape::Own { version: 1 },
+            shape: HookShape::Own { version: 1 },
             timeout: 5,
         }),
     }],

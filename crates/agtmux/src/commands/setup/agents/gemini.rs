@@ -1,15 +1,15 @@
-use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::{Format, Shape};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
+use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
 /// Not BeforeModel, AfterModel and PreCompress: those come with every request and every piece of an answer.
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "gemini",
     title: "Gemini CLI",
     program: "gemini",
-    home: Home { variable: ("GEMINI_CLI_HOME", ".gemini"), below_home: ".gemini" },
+    home: SettingsDir { variable: ("GEMINI_CLI_HOME", ".gemini"), below_home: ".gemini" },
     files: &[SettingsFile {
         name: "settings.json",
-        content: Content::Hooks(Format {
+        content: SettingsContent::Hooks(HookFormat {
             events: &[
                 "SessionStart",
                 "BeforeAgent",
@@ -19,7 +19,7 @@ pub(super) static AGENT: Agent = Agent {
                 "Notification",
                 "SessionEnd",
             ],
-            shape: Shape::Grouped { matcher: None, named: true },
+            shape: HookShape::Grouped { matcher: None, named: true },
             // Milliseconds here.
             timeout: 5000,
         }),

@@ -13,9 +13,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::command::on_path;
-use super::edit::hooks::Format;
+use super::edit::hooks::HookFormat;
 
-pub(super) const ALL: [&Agent; 8] = [
+pub(super) const ALL: [&SetupAgent; 8] = [
     &claude::AGENT,
     &codex::AGENT,
     &copilot::AGENT,
@@ -27,12 +27,12 @@ pub(super) const ALL: [&Agent; 8] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct SetupAgent {
     /// As it is called everywhere else, too.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) program: &'static str,
-    pub(super) home: Home,
+    pub(super) home: SettingsDir,
     pub(super) files: &'static [SettingsFile],
     /// What the user will meet next, and how to see that it works.
     pub(super) next: &'static str,
@@ -40,7 +40,7 @@ pub(super) struct Agent {
 
 /// The directory of an agent's settings.
 #[derive(Debug)]
-pub(super) struct Home {
+pub(super) struct SettingsDir {
     /// A variable that names another place, if there is one, and what is to be appended to its value.
     pub(super) variable: (&'static str, &'static str),
     pub(super) below_home: &'static str,
@@ -49,13 +49,13 @@ pub(super) struct Home {
 #[derive(Debug)]
 pub(super) struct SettingsFile {
     pub(super) name: &'static str,
-    pub(super) content: Content,
+    pub(super) content: SettingsContent,
 }
 
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum SettingsContent {
     /// A JSON object with a key `hooks`.
-    Hooks(Format),
+    Hooks(HookFormat),
     /// A JSON object with keys `version` and `hooks`, for these events.
     FlatHooks(&'static [&'static str]),
     /// A TOML file with the root key `notify`.
@@ -64,7 +64,7 @@ pub(super) enum Content {
     Whole(&'static str),
 }
 
-impl Agent {
+impl SetupAgent {
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         ALL.into_iter().find(|agent| agent.name == name)
     }
@@ -80,14 +80,14 @@ impl Agent {
     }
 
     /// The variable that would move its settings, were its value not relative: to what, only the agent knows.
-    pub(super) fn ignored(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {
+    pub(super) fn ignored_variable(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {
         let (variable, _) = self.home.variable;
         let value = var(variable).filter(|value| !variable.is_empty() && !value.is_empty()).map(PathBuf::from)?;
         value.is_relative().then_some((variable, value))
     }
 
     /// Whether there is a sign of it on this machine.
-    pub(super) fn is_here(&self, dir: &std::path::Path) -> bool {
+    pub(super) fn is_installed(&self, dir: &std::path::Path) -> bool {
         dir.is_dir() || on_path(self.program).is_some()
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     fn variables_move_the_settings() {
         let dir = |name: &str, vars: &[(&str, &str)]| {
             let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(*value));
-            Agent::named(name).expect("known").dir(var)
+            SetupAgent::named(name).expect("known").dir(var)
         };
         assert_eq!(dir("claude", &[("HOME", "/h")]), Some("/h/.claude".into()));
         assert_eq!(dir("claude", &[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c")]), Some("/c".into()));
@@ -113,7 +113,9 @@ mod tests {
         assert_eq!(dir("pi", &[("HOME", "/h"), ("PI_CODING_AGENT_DIR", "/p")]), Some("/p".into()));
         assert_eq!(dir("codex", &[]), None);
         let ignored = |value: &'static str| {
-            Agent::named("claude").and_then(|agent| agent.ignored(|_| Some(value.into()))).map(|(name, _)| name)
+            SetupAgent::named("claude")
+                .and_then(|agent| agent.ignored_variable(|_| Some(value.into())))
+                .map(|(name, _)| name)
         };
         assert_eq!((ignored("rel"), ignored("/c"), ignored("")), (Some("CLAUDE_CONFIG_DIR"), None, None));
     }

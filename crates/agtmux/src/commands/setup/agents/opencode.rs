@@ -1,13 +1,13 @@
-use super::{Agent, Content, Home, SettingsFile};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
 
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "opencode",
     title: "opencode",
     program: "opencode",
-    home: Home { variable: ("XDG_CONFIG_HOME", "opencode"), below_home: ".config/opencode" },
+    home: SettingsDir { variable: ("XDG_CONFIG_HOME", "opencode"), below_home: ".config/opencode" },
     files: &[SettingsFile {
         name: "plugin/agtmux.js",
-        content: Content::Whole(include_str!("../../../../../../extensions/opencode/agtmux.js")),
+        content: SettingsContent::Whole(include_str!("../../../../../../extensions/opencode/agtmux.js")),
     }],
     next: "opencode loads the plugin when it is started anew; the first plugin at all makes it fetch @opencode-ai/plugin from npm.",
 };

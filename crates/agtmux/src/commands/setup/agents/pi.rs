@@ -1,13 +1,13 @@
-use super::{Agent, Content, Home, SettingsFile};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
 
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "pi",
     title: "Pi",
     program: "pi",
-    home: Home { variable: ("PI_CODING_AGENT_DIR", ""), below_home: ".pi/agent" },
+    home: SettingsDir { variable: ("PI_CODING_AGENT_DIR", ""), below_home: ".pi/agent" },
     files: &[SettingsFile {
         name: "extensions/agtmux.ts",
-        content: Content::Whole(include_str!("../../../../../../extensions/pi/agtmux.ts")),
+        content: SettingsContent::Whole(include_str!("../../../../../../extensions/pi/agtmux.ts")),
     }],
     next: "Sessions that already run take the extension over with /reload, others when they are started.",
 };

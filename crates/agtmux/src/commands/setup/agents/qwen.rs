@@ -1,14 +1,14 @@
-use super::{Agent, Content, Home, SettingsFile};
-use crate::commands::setup::edit::hooks::{Format, Shape};
+use super::{SettingsContent, SettingsDir, SettingsFile, SetupAgent};
+use crate::commands::setup::edit::hooks::{HookFormat, HookShape};
 
-pub(super) static AGENT: Agent = Agent {
+pub(super) static AGENT: SetupAgent = SetupAgent {
     name: "qwen",
     title: "Qwen Code",
     program: "qwen",
-    home: Home { variable: ("QWEN_HOME", ""), below_home: ".qwen" },
+    home: SettingsDir { variable: ("QWEN_HOME", ""), below_home: ".qwen" },
     files: &[SettingsFile {
         name: "settings.json",
-        content: Content::Hooks(Format {
+        content: SettingsContent::Hooks(HookFormat {
             events: &[
                 "SessionStart",
                 "UserPromptSubmit",
@@ -21,7 +21,7 @@ pub(super) static AGENT: Agent = Agent {
                 "StopFailure",
                 "SessionEnd",
             ],
-            shape: Shape::Grouped { matcher: None, named: true },
+            shape: HookShape::Grouped { matcher: None, named: true },
             // Milliseconds; newer versions count in seconds, and still take so large a number for what it was.
             timeout: 5000,
         }),

@@ -1,22 +1,22 @@
 //! Our hooks in a settings file of the shape that Claude Code invented and others took over:
 //! `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
 
-use super::json::{self, Brackets, Node};
-use super::prune::{self, Found, HOOKS, path_of};
-use super::{Fault, Hints, Splice, apply, content_start, draft, newline_of};
-use crate::commands::setup::command::OurCommand;
+use super::json::{self, JsonBrackets, JsonNode};
+use super::remove_entries::{self, HOOKS, InstalledEntry, path_of};
+use super::{EditError, EditHints, TextSplice, apply, content_start, entry_text, newline_of};
+use crate::commands::setup::command::HookCommand;
 
 /// What an agent wants its hooks to look like.
 #[derive(Debug)]
-pub(in crate::commands::setup) struct Format {
+pub(in crate::commands::setup) struct HookFormat {
     pub(in crate::commands::setup) events: &'static [&'static str],
-    pub(in crate::commands::setup) shape: Shape,
+    pub(in crate::commands::setup) shape: HookShape,
     /// In the agent's unit.
     pub(in crate::commands::setup) timeout: u32,
 }
 
 #[derive(Debug)]
-pub(in crate::commands::setup) enum Shape {
+pub(in crate::commands::setup) enum HookShape {
     /// As Claude Code invented it.
     Grouped {
         matcher: Option<&'static str>,
@@ -36,10 +36,10 @@ const NAME: &str = "agtmux";
 /// Puts an entry for each event in, beside what is there. The text must hold none of ours.
 pub(in crate::commands::setup) fn install(
     text: &str,
-    format: &Format,
-    ours: &OurCommand,
-) -> Result<(String, Hints), Fault> {
-    let mut hints = Hints::for_events(format.events);
+    format: &HookFormat,
+    ours: &HookCommand,
+) -> Result<(String, EditHints), EditError> {
+    let mut hints = EditHints::for_events(format.events);
     let Some(root) = json::parse(text)? else { return Ok(into_blank(text, format, ours)) };
     let root_brackets = brackets(text, &root, "the settings are no object", true)?;
     if version_of(format).is_some_and(|version| is_alone(&version, text)) {
@@ -49,7 +49,7 @@ pub(in crate::commands::setup) fn install(
         note_if_empty(text, &root_brackets, "", &mut hints);
         let layout = root_brackets.layout(text);
         let all: Vec<String> = format.events.iter().map(|event| member(event, format, ours)).collect();
-        let item = draft::member(HOOKS, &layout.object(&all));
+        let item = entry_text::member(HOOKS, &layout.object(&all));
         return Ok((apply(text, root_brackets.append(text, &layout, &[item])), hints));
     };
     let hooks_brackets = brackets(text, hooks, "\"hooks\" is no object", true)?;
@@ -67,60 +67,69 @@ pub(in crate::commands::setup) fn install(
     Ok((apply(text, splices), hints))
 }
 
-fn into_blank(text: &str, format: &Format, ours: &OurCommand) -> (String, Hints) {
+fn into_blank(text: &str, format: &HookFormat, ours: &HookCommand) -> (String, EditHints) {
     let newline = newline_of(text);
     let all: Vec<String> = format.events.iter().map(|event| member(event, format, ours)).collect();
-    let outer = json::Layout { newline, indent: Some("  ".into()), unit: "  ".into() };
+    let outer = json::ItemLayout { newline, indent: Some("  ".into()), unit: "  ".into() };
     let members: Vec<String> =
-        version_of(format).into_iter().chain([draft::member(HOOKS, &outer.object(&all))]).collect();
+        version_of(format).into_iter().chain([entry_text::member(HOOKS, &outer.object(&all))]).collect();
     let separator = outer.separator();
     let object = format!("{{{separator}{}{newline}}}{newline}", members.join(&format!(",{separator}")));
     let open_line = text.len() > content_start(text) && !text.ends_with('\n');
     let before = if open_line { newline } else { "" };
-    (format!("{text}{before}{object}"), Hints { blank: Some(text.to_owned()), ..Hints::for_events(format.events) })
+    (
+        format!("{text}{before}{object}"),
+        EditHints { blank: Some(text.to_owned()), ..EditHints::for_events(format.events) },
+    )
 }
 
-fn into_list(text: &str, event: &str, list: &Node, group: &str, hints: &mut Hints) -> Result<Vec<Splice>, Fault> {
+fn into_list(
+    text: &str,
+    event: &str,
+    list: &JsonNode,
+    group: &str,
+    hints: &mut EditHints,
+) -> Result<Vec<TextSplice>, EditError> {
     let list = brackets(text, list, &format!("\"hooks\".\"{event}\" is no list"), false)?;
     note_if_empty(text, &list, &path_of(event), hints);
     Ok(list.append(text, &list.layout(text), &[group.to_owned()]))
 }
 
-fn brackets(text: &str, node: &Node, why: &str, object: bool) -> Result<Brackets, Fault> {
-    let fits = matches!((node, object), (Node::Object(..), true) | (Node::Array(..), false));
-    node.brackets().filter(|_| fits).ok_or_else(|| Fault::at(text, node.range().start, why))
+fn brackets(text: &str, node: &JsonNode, why: &str, object: bool) -> Result<JsonBrackets, EditError> {
+    let fits = matches!((node, object), (JsonNode::Object(..), true) | (JsonNode::Array(..), false));
+    node.brackets().filter(|_| fits).ok_or_else(|| EditError::at(text, node.range().start, why))
 }
 
-fn note_if_empty(text: &str, brackets: &Brackets, path: &str, hints: &mut Hints) {
+fn note_if_empty(text: &str, brackets: &JsonBrackets, path: &str, hints: &mut EditHints) {
     if brackets.items.is_empty() {
         hints.empty.insert(path.to_owned(), text[brackets.inside.clone()].to_owned());
     }
 }
 
-fn member(event: &str, format: &Format, ours: &OurCommand) -> String {
-    draft::member(event, &format!("[{}]", group(event, format, ours)))
+fn member(event: &str, format: &HookFormat, ours: &HookCommand) -> String {
+    entry_text::member(event, &format!("[{}]", group(event, format, ours)))
 }
 
-fn group(event: &str, format: &Format, ours: &OurCommand) -> String {
+fn group(event: &str, format: &HookFormat, ours: &HookCommand) -> String {
     let value = |key: &&'static str| match *key {
-        "name" => draft::string(NAME),
-        "type" => draft::string("command"),
+        "name" => entry_text::string(NAME),
+        "type" => entry_text::string("command"),
         "timeout" | "timeoutSec" => format.timeout.to_string(),
-        _ => draft::string(&ours.line(event)),
+        _ => entry_text::string(&ours.line(event)),
     };
     let fields: Vec<_> = format.shape.entry_keys().iter().map(|key| (*key, value(key))).collect();
-    let entry = draft::object(&fields);
+    let entry = entry_text::object(&fields);
     match format.shape {
-        Shape::Own { .. } => entry,
-        Shape::Grouped { matcher, .. } => {
-            let matcher = matcher.map(|matcher| (MATCHER, draft::string(matcher)));
+        HookShape::Own { .. } => entry,
+        HookShape::Grouped { matcher, .. } => {
+            let matcher = matcher.map(|matcher| (MATCHER, entry_text::string(matcher)));
             let group: Vec<_> = matcher.into_iter().chain([(HOOKS, format!("[{entry}]"))]).collect();
-            draft::object(&group)
+            entry_text::object(&group)
         }
     }
 }
 
-impl Shape {
+impl HookShape {
     fn entry_keys(&self) -> &'static [&'static str] {
         match self {
             Self::Grouped { named: true, .. } => &["name", "type", "command", "timeout"],
@@ -135,20 +144,20 @@ impl Shape {
 }
 
 /// What a file of ours says besides hooks.
-fn version_of(format: &Format) -> Option<String> {
+fn version_of(format: &HookFormat) -> Option<String> {
     match format.shape {
-        Shape::Own { version } => Some(draft::member(VERSION, &version.to_string())),
-        Shape::Grouped { .. } => None,
+        HookShape::Own { version } => Some(entry_text::member(VERSION, &version.to_string())),
+        HookShape::Grouped { .. } => None,
     }
 }
 
 /// Every command of ours with its event, in the order of the text.
 pub(in crate::commands::setup) fn installed(
     text: &str,
-    format: &Format,
-    hints: &Hints,
-    ours: &OurCommand,
-) -> Result<Vec<(String, String)>, Fault> {
+    format: &HookFormat,
+    hints: &EditHints,
+    ours: &HookCommand,
+) -> Result<Vec<(String, String)>, EditError> {
     let root = json::parse(text)?;
     let found = root.iter().flat_map(|root| entries(root, format, hints, ours));
     Ok(found.map(|found| (found.event, found.command)).collect())
@@ -157,10 +166,10 @@ pub(in crate::commands::setup) fn installed(
 /// Whether it holds exactly what an installation would put in.
 pub(in crate::commands::setup) fn is_current(
     text: &str,
-    format: &Format,
-    hints: &Hints,
-    ours: &OurCommand,
-) -> Result<bool, Fault> {
+    format: &HookFormat,
+    hints: &EditHints,
+    ours: &HookCommand,
+) -> Result<bool, EditError> {
     let mut found = installed(text, format, hints, ours)?;
     let mut wanted: Vec<_> = format.events.iter().map(|event| ((*event).to_owned(), ours.line(event))).collect();
     found.sort();
@@ -171,16 +180,16 @@ pub(in crate::commands::setup) fn is_current(
 /// Takes every entry of ours out, and the brackets that held nothing else.
 pub(in crate::commands::setup) fn remove(
     text: &str,
-    format: &Format,
-    hints: &Hints,
-    ours: &OurCommand,
-) -> Result<String, Fault> {
-    let left = prune::all(text, hints, |root| entries(root, format, hints, ours))?;
+    format: &HookFormat,
+    hints: &EditHints,
+    ours: &HookCommand,
+) -> Result<String, EditError> {
+    let left = remove_entries::remove_all(text, hints, |root| entries(root, format, hints, ours))?;
     if left == text {
         return Ok(left);
     }
     let only_version = version_of(format).is_some_and(|version| is_alone(&version, &left));
-    if only_version { Ok(hints.blank.clone().unwrap_or_default()) } else { prune::blank_again(left, hints) }
+    if only_version { Ok(hints.blank.clone().unwrap_or_default()) } else { remove_entries::restore_blank(left, hints) }
 }
 
 /// Whether there is nothing but this member.
@@ -190,18 +199,18 @@ fn is_alone(member: &str, text: &str) -> bool {
 }
 
 /// Only what has just the form that we write: what is like it is somebody's own.
-fn entries(root: &Node, format: &Format, hints: &Hints, ours: &OurCommand) -> Vec<Found> {
+fn entries(root: &JsonNode, format: &HookFormat, hints: &EditHints, ours: &HookCommand) -> Vec<InstalledEntry> {
     let mut found = Vec::new();
-    let Some((_, Node::Object(events, _))) = root.member(HOOKS) else { return found };
+    let Some((_, JsonNode::Object(events, _))) = root.member(HOOKS) else { return found };
     for (e, event) in events.iter().enumerate() {
         let name = event.name.as_str();
-        let Node::Array(items, _) = &event.value else { continue };
+        let JsonNode::Array(items, _) = &event.value else { continue };
         if !format.events.contains(&name) && !hints.events.iter().any(|known| known == name) {
             continue;
         }
         for (n, item) in items.iter().enumerate() {
             let commands = commands_in(item, name, format, ours).into_iter();
-            found.extend(commands.map(|(in_group, command)| Found {
+            found.extend(commands.map(|(in_group, command)| InstalledEntry {
                 event: name.to_owned(),
                 command: command.to_owned(),
                 at: (e, n),
@@ -213,24 +222,29 @@ fn entries(root: &Node, format: &Format, hints: &Hints, ours: &OurCommand) -> Ve
 }
 
 /// Our commands in an item of an event's list, with their positions where it is a group of somebody else's, too.
-fn commands_in<'n>(item: &'n Node, event: &str, format: &Format, ours: &OurCommand) -> Vec<(Option<usize>, &'n str)> {
-    let Shape::Grouped { matcher, .. } = format.shape else {
+fn commands_in<'n>(
+    item: &'n JsonNode,
+    event: &str,
+    format: &HookFormat,
+    ours: &HookCommand,
+) -> Vec<(Option<usize>, &'n str)> {
+    let HookShape::Grouped { matcher, .. } = format.shape else {
         return command_of(item, event, format, ours).map(|command| (None, command)).into_iter().collect();
     };
-    let Some((_, Node::Array(list, _))) = item.member(HOOKS) else { return Vec::new() };
+    let Some((_, JsonNode::Array(list, _))) = item.member(HOOKS) else { return Vec::new() };
     if item.text_of(MATCHER) != matcher || item.member(MATCHER).is_some() != matcher.is_some() {
         return Vec::new();
     }
     let keys: &[&str] = if matcher.is_some() { &[MATCHER, HOOKS] } else { &[HOOKS] };
-    let is_own = list.len() == 1 && item.has_just(keys);
+    let is_own = list.len() == 1 && item.has_exactly(keys);
     let all = list.iter().enumerate();
     all.filter_map(|(n, entry)| Some(((!is_own).then_some(n), command_of(entry, event, format, ours)?))).collect()
 }
 
-fn command_of<'n>(entry: &'n Node, event: &str, format: &Format, ours: &OurCommand) -> Option<&'n str> {
+fn command_of<'n>(entry: &'n JsonNode, event: &str, format: &HookFormat, ours: &HookCommand) -> Option<&'n str> {
     let keys = format.shape.entry_keys();
-    let fits = entry.has_just(keys)
+    let fits = entry.has_exactly(keys)
         && entry.text_of("type") == Some("command")
         && (!keys.contains(&"name") || entry.text_of("name") == Some(NAME));
-    entry.text_of(format.shape.command_key()).filter(|command| fits && ours.is_one(command, event))
+    entry.text_of(format.shape.command_key()).filter(|command| fits && ours.matches_line(command, event))
 }

@@ -6,32 +6,32 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, parse_to_ast};
 
-use super::gap;
-use super::{Fault, Splice, apply, content_start, indent_at, newline_of, starts_its_line};
+use super::separators;
+use super::{EditError, TextSplice, apply, content_start, indent_at, newline_of, starts_its_line};
 
 #[derive(Debug, Clone)]
-pub(super) enum Node {
-    Object(Vec<Member>, Range<usize>),
-    Array(Vec<Node>, Range<usize>),
+pub(super) enum JsonNode {
+    Object(Vec<JsonMember>, Range<usize>),
+    Array(Vec<JsonNode>, Range<usize>),
     Text(String, Range<usize>),
     Other(Range<usize>),
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) name: String,
     start: usize,
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
 }
 
 /// None where the text holds no value.
-pub(super) fn parse(text: &str) -> Result<Option<Node>, Fault> {
+pub(super) fn parse(text: &str) -> Result<Option<JsonNode>, EditError> {
     let parsed = parsed(text, CommentCollectionStrategy::Off)?;
     Ok(parsed.value.map(|value| node(&value, content_start(text))))
 }
 
 /// The places of all comments, in order.
-pub(super) fn remarks(text: &str) -> Result<Vec<Range<usize>>, Fault> {
+pub(super) fn comments(text: &str) -> Result<Vec<Range<usize>>, EditError> {
     let (parsed, start) = (parsed(text, CommentCollectionStrategy::Separate)?, content_start(text));
     let all = parsed.comments.into_iter().flatten().flat_map(|(_, remarks)| remarks.to_vec());
     let mut places: Vec<_> = all.map(|remark| remark.start() + start..remark.end() + start).collect();
@@ -41,7 +41,7 @@ pub(super) fn remarks(text: &str) -> Result<Vec<Range<usize>>, Fault> {
     Ok(places)
 }
 
-fn parsed(text: &str, comments: CommentCollectionStrategy) -> Result<ParseResult<'_>, Fault> {
+fn parsed(text: &str, comments: CommentCollectionStrategy) -> Result<ParseResult<'_>, EditError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -56,28 +56,28 @@ fn parsed(text: &str, comments: CommentCollectionStrategy) -> Result<ParseResult
     };
     let start = content_start(text);
     parse_to_ast(&text[start..], &CollectOptions { comments, tokens: false }, &options)
-        .map_err(|error| Fault::at(text, start + error.range().start, error.kind().to_string()))
+        .map_err(|error| EditError::at(text, start + error.range().start, error.kind().to_string()))
 }
 
-fn node(value: &Value<'_>, shift: usize) -> Node {
+fn node(value: &Value<'_>, shift: usize) -> JsonNode {
     let range = value.range();
     let range = range.start + shift..range.end + shift;
     match value {
         Value::Object(object) => {
-            let member = |prop: &jsonc_parser::ast::ObjectProp<'_>| Member {
+            let member = |prop: &jsonc_parser::ast::ObjectProp<'_>| JsonMember {
                 name: prop.name.as_str().to_owned(),
                 start: prop.range().start + shift,
                 value: node(&prop.value, shift),
             };
-            Node::Object(object.properties.iter().map(member).collect(), range)
+            JsonNode::Object(object.properties.iter().map(member).collect(), range)
         }
-        Value::Array(array) => Node::Array(array.elements.iter().map(|item| node(item, shift)).collect(), range),
-        Value::StringLit(text) => Node::Text(text.value.to_string(), range),
-        _ => Node::Other(range),
+        Value::Array(array) => JsonNode::Array(array.elements.iter().map(|item| node(item, shift)).collect(), range),
+        Value::StringLit(text) => JsonNode::Text(text.value.to_string(), range),
+        _ => JsonNode::Other(range),
     }
 }
 
-impl Node {
+impl JsonNode {
     pub(super) fn range(&self) -> &Range<usize> {
         match self {
             Self::Object(_, range) | Self::Array(_, range) | Self::Text(_, range) | Self::Other(range) => range,
@@ -85,14 +85,14 @@ impl Node {
     }
 
     /// The last one counts, as everywhere.
-    pub(super) fn member(&self, name: &str) -> Option<(usize, &Node)> {
+    pub(super) fn member(&self, name: &str) -> Option<(usize, &JsonNode)> {
         let Self::Object(members, _) = self else { return None };
         let index = members.iter().rposition(|member| member.name == name)?;
         Some((index, &members[index].value))
     }
 
     /// Whether it is an object with just these members, in whatever order.
-    pub(super) fn has_just(&self, names: &[&str]) -> bool {
+    pub(super) fn has_exactly(&self, names: &[&str]) -> bool {
         let Self::Object(members, _) = self else { return false };
         members.len() == names.len() && names.iter().all(|name| members.iter().any(|member| member.name == *name))
     }
@@ -105,25 +105,25 @@ impl Node {
         if let Self::Text(text, _) = self { Some(text) } else { None }
     }
 
-    pub(super) fn brackets(&self) -> Option<Brackets> {
+    pub(super) fn brackets(&self) -> Option<JsonBrackets> {
         let (items, range) = match self {
             Self::Object(members, range) => (members.iter().map(|m| m.start..m.value.range().end).collect(), range),
             Self::Array(values, range) => (values.iter().map(|value| value.range().clone()).collect(), range),
             _ => return None,
         };
-        Some(Brackets { inside: range.start + 1..range.end - 1, items })
+        Some(JsonBrackets { inside: range.start + 1..range.end - 1, items })
     }
 }
 
 /// An object or an array, and its items from the first to the last byte.
 #[derive(Debug, Clone)]
-pub(super) struct Brackets {
+pub(super) struct JsonBrackets {
     pub(super) inside: Range<usize>,
     pub(super) items: Vec<Range<usize>>,
 }
 
 /// Where a new last item goes.
-struct Place {
+struct InsertPoint {
     at: usize,
     /// A comment before it takes the rest of the line.
     to_line_end: bool,
@@ -133,14 +133,14 @@ struct Place {
 
 /// How a new item is to be written: on a line of its own, indented so far, or beside the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct ItemLayout {
     pub(super) newline: &'static str,
     /// None: on the same line.
     pub(super) indent: Option<String>,
     pub(super) unit: String,
 }
 
-impl Layout {
+impl ItemLayout {
     pub(super) fn separator(&self) -> String {
         self.indent.as_ref().map_or_else(String::new, |indent| format!("{}{indent}", self.newline))
     }
@@ -157,9 +157,9 @@ impl Layout {
     }
 }
 
-impl Brackets {
+impl JsonBrackets {
     /// Like its last item; in an empty pair on a line of its own, unless everything is on one line.
-    pub(super) fn layout(&self, text: &str) -> Layout {
+    pub(super) fn layout(&self, text: &str) -> ItemLayout {
         let (newline, unit, outer) = (newline_of(text), unit_of(text), indent_at(text, self.inside.start));
         let indent = match self.items.last() {
             Some(last) if starts_its_line(text, last.start) => Some(indent_at(text, last.start).to_owned()),
@@ -169,21 +169,22 @@ impl Brackets {
             None if self.is_all_of(text) || text.trim_end().contains('\n') => Some(format!("{outer}{unit}")),
             None => None,
         };
-        Layout { newline, indent, unit }
+        ItemLayout { newline, indent, unit }
     }
 
     fn is_all_of(&self, text: &str) -> bool {
         text[content_start(text)..self.inside.start].trim() == "{"
     }
 
-    fn place_after(&self, text: &str, last: &Range<usize>) -> Place {
+    fn place_after(&self, text: &str, last: &Range<usize>) -> InsertPoint {
         let gap = last.end..self.inside.end;
-        let comma = gap::comma(text, gap.clone());
-        let (at, to_line_end) = gap::end_of_remarks(text, comma.as_ref().map_or(gap.start, |comma| comma.end)..gap.end);
-        Place { at, to_line_end, after_comma: comma.is_some() }
+        let comma = separators::comma(text, gap.clone());
+        let (at, to_line_end) =
+            separators::end_of_comments(text, comma.as_ref().map_or(gap.start, |comma| comma.end)..gap.end);
+        InsertPoint { at, to_line_end, after_comma: comma.is_some() }
     }
 
-    pub(super) fn append(&self, text: &str, layout: &Layout, items: &[String]) -> Vec<Splice> {
+    pub(super) fn append(&self, text: &str, layout: &ItemLayout, items: &[String]) -> Vec<TextSplice> {
         let separator = layout.separator();
         let comma = if separator.is_empty() { ", " } else { "," };
         let items = items.join(&format!("{comma}{separator}"));
@@ -191,21 +192,21 @@ impl Brackets {
         let space = if separator.is_empty() { " " } else { "" };
         let place = self.place_after(text, last);
         if place.after_comma {
-            return vec![Splice::insert(place.at, format!("{space}{separator}{items},"))];
+            return vec![TextSplice::insert(place.at, format!("{space}{separator}{items},"))];
         }
-        vec![Splice::insert(last.end, ","), Splice::insert(place.at, format!("{space}{separator}{items}"))]
+        vec![TextSplice::insert(last.end, ","), TextSplice::insert(place.at, format!("{space}{separator}{items}"))]
     }
 
     /// The first items, after the comments that stand there alone.
-    fn fill(&self, text: &str, layout: &Layout, items: &str) -> Splice {
-        let at = gap::end_of_last_token(text, self.inside.clone());
+    fn fill(&self, text: &str, layout: &ItemLayout, items: &str) -> TextSplice {
+        let at = separators::end_of_last_token(text, self.inside.clone());
         let rest = &text[at..self.inside.end];
         let outer = indent_at(text, self.inside.start);
         let end = match &layout.indent {
             Some(_) if !rest.contains('\n') => format!("{}{outer}", layout.newline),
             _ => String::new(),
         };
-        Splice::insert(at, format!("{}{items}{end}", layout.separator()))
+        TextSplice::insert(at, format!("{}{items}{end}", layout.separator()))
     }
 
     /// Exactly the reverse of [`append`](Self::append). `inner` is what an emptied pair of brackets held before.
@@ -216,28 +217,28 @@ impl Brackets {
         }
         let before = if index == 0 { self.inside.start } else { self.items[index - 1].end };
         let after = self.items.get(index + 1).map_or(self.inside.end, |next| next.start);
-        let own_comma = gap::comma(text, item.end..after);
+        let own_comma = separators::comma(text, item.end..after);
         let rest = rest_after(text, item, own_comma.as_ref());
-        let blanks = gap::blanks_before(text, before..item.start, rest);
-        let comma = own_comma.or_else(|| gap::comma(text, before..item.start));
-        let mut splices = vec![Splice::remove(blanks..item.end)];
-        splices.extend(comma.map(Splice::remove));
+        let blanks = separators::blanks_before(text, before..item.start, rest);
+        let comma = own_comma.or_else(|| separators::comma(text, before..item.start));
+        let mut splices = vec![TextSplice::remove(blanks..item.end)];
+        splices.extend(comma.map(TextSplice::remove));
         apply(text, splices)
     }
 
     fn emptied(&self, text: &str, item: &Range<usize>, inner: Option<&str>) -> String {
         let gaps = [self.inside.start..item.start, item.end..self.inside.end];
-        let left: Vec<&str> = gaps.into_iter().flat_map(|gap| gap::remarks(text, gap)).collect();
-        let known = inner.filter(|inner| gap::remarks(inner, 0..inner.len()) == left);
+        let left: Vec<&str> = gaps.into_iter().flat_map(|gap| separators::comments(text, gap)).collect();
+        let known = inner.filter(|inner| separators::comments(inner, 0..inner.len()) == left);
         if let Some(inner) = known.or(left.is_empty().then_some("")) {
-            return apply(text, vec![Splice { range: self.inside.clone(), text: inner.to_owned() }]);
+            return apply(text, vec![TextSplice { range: self.inside.clone(), text: inner.to_owned() }]);
         }
         // Somebody has left a remark there: it stays.
-        let comma = gap::comma(text, item.end..self.inside.end);
+        let comma = separators::comma(text, item.end..self.inside.end);
         let rest = rest_after(text, item, comma.as_ref());
-        let blanks = gap::blanks_before(text, self.inside.start..item.start, rest);
+        let blanks = separators::blanks_before(text, self.inside.start..item.start, rest);
         let removals = std::iter::once(blanks..item.end).chain(comma);
-        apply(text, removals.map(Splice::remove).collect())
+        apply(text, removals.map(TextSplice::remove).collect())
     }
 }
 

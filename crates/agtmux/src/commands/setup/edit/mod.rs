@@ -1,17 +1,17 @@
 //! Changes of a text that leave every other byte as it is. Parsers only say where things are.
 
-mod draft;
-pub(super) mod flat;
-mod gap;
+#[cfg(test)]
+mod comment_tests;
+mod entry_text;
+pub(super) mod flat_hooks;
 pub(super) mod hooks;
 mod json;
 pub(super) mod notify;
-mod prune;
-#[cfg(test)]
-mod remark_tests;
+pub(super) mod own_file;
+mod remove_entries;
+mod separators;
 #[cfg(test)]
 mod tests;
-pub(super) mod whole;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was there before us and cannot be told from the text afterwards.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hints {
+pub(super) struct EditHints {
     /// Brackets that held nothing, by their path: what was between them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) empty: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ pub(super) struct Hints {
     pub(super) events: Vec<String>,
 }
 
-impl Hints {
+impl EditHints {
     fn for_events(events: &[&str]) -> Self {
         Self { events: events.iter().map(|event| (*event).to_owned()).collect(), ..Self::default() }
     }
@@ -43,12 +43,12 @@ impl Hints {
 
 /// Why a text cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct EditError {
     pub(super) line: usize,
     pub(super) why: String,
 }
 
-impl Fault {
+impl EditError {
     fn at(text: &str, offset: usize, why: impl Into<String>) -> Self {
         let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
         Self { line: 1 + before.iter().filter(|byte| **byte == b'\n').count(), why: why.into() }
@@ -57,12 +57,12 @@ impl Fault {
 
 /// Text that replaces a range of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Splice {
+struct TextSplice {
     range: Range<usize>,
     text: String,
 }
 
-impl Splice {
+impl TextSplice {
     fn insert(at: usize, text: impl Into<String>) -> Self {
         Self { range: at..at, text: text.into() }
     }
@@ -73,7 +73,7 @@ impl Splice {
 }
 
 /// They must not overlap. Those at the same place keep their order.
-fn apply(text: &str, mut splices: Vec<Splice>) -> String {
+fn apply(text: &str, mut splices: Vec<TextSplice>) -> String {
     splices.sort_by_key(|splice| (splice.range.start, splice.range.end));
     let mut out = String::with_capacity(text.len() + splices.iter().map(|splice| splice.text.len()).sum::<usize>());
     let mut done = 0;

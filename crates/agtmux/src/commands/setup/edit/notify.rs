@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use toml_edit::{Array, Document, Item};
 
-use super::{Fault, Hints, Splice, apply, content_start, newline_of};
-use crate::commands::setup::command::OurCommand;
+use super::{EditError, EditHints, TextSplice, apply, content_start, newline_of};
+use crate::commands::setup::command::HookCommand;
 
 const NOTIFY: &str = "notify";
 const THEN: &str = "--then";
 
 /// The text must hold none of ours.
-pub(in crate::commands::setup) fn install(text: &str, ours: &OurCommand) -> Result<(String, Hints), Fault> {
-    let mut hints = Hints::default();
+pub(in crate::commands::setup) fn install(text: &str, ours: &HookCommand) -> Result<(String, EditHints), EditError> {
+    let mut hints = EditHints::default();
     let document = parse(text)?;
     let words = ours.words(NOTIFY).into_iter();
     let Some(list) = list(text, &document)? else {
@@ -27,54 +27,58 @@ pub(in crate::commands::setup) fn install(text: &str, ours: &OurCommand) -> Resu
     } else {
         format!("{}, ", joined(words.chain([THEN.into()])))
     };
-    Ok((apply(text, vec![Splice::insert(start, chunk)]), hints))
+    Ok((apply(text, vec![TextSplice::insert(start, chunk)]), hints))
 }
 
 /// The program that is called, if it is ours.
-pub(in crate::commands::setup) fn program(text: &str, ours: &OurCommand) -> Result<Option<String>, Fault> {
+pub(in crate::commands::setup) fn program(text: &str, ours: &HookCommand) -> Result<Option<String>, EditError> {
     let document = parse(text)?;
-    let list = list(text, &document)?.filter(|list| ours.are_words(&list.words(), NOTIFY, THEN));
+    let list = list(text, &document)?.filter(|list| ours.matches_words(&list.words(), NOTIFY, THEN));
     Ok(list.and_then(|list| list.words.into_iter().next()).map(|(program, _)| program))
 }
 
-pub(in crate::commands::setup) fn is_current(text: &str, ours: &OurCommand) -> Result<bool, Fault> {
+pub(in crate::commands::setup) fn is_current(text: &str, ours: &HookCommand) -> Result<bool, EditError> {
     let document = parse(text)?;
-    let is_current = |list: List| {
+    let is_current = |list: NotifyList| {
         let words = list.words();
-        ours.are_words(&words, NOTIFY, THEN) && words.starts_with(&as_text(&ours.words(NOTIFY)))
+        ours.matches_words(&words, NOTIFY, THEN) && words.starts_with(&as_text(&ours.words(NOTIFY)))
     };
     Ok(list(text, &document)?.is_some_and(is_current))
 }
 
-pub(in crate::commands::setup) fn remove(text: &str, hints: &Hints, ours: &OurCommand) -> Result<String, Fault> {
+pub(in crate::commands::setup) fn remove(
+    text: &str,
+    hints: &EditHints,
+    ours: &HookCommand,
+) -> Result<String, EditError> {
     let document = parse(text)?;
-    let Some(list) = list(text, &document)?.filter(|list| ours.are_words(&list.words(), NOTIFY, THEN)) else {
+    let Some(list) = list(text, &document)?.filter(|list| ours.matches_words(&list.words(), NOTIFY, THEN)) else {
         return Ok(text.to_owned());
     };
     let count = ours.words(NOTIFY).len();
     if list.words().get(count) == Some(&THEN) {
         let range = list.up_to(text, count);
-        let kept = lines(text, &list.remarks(text, range.clone()));
-        return Ok(apply(text, vec![Splice { range, text: kept }]));
+        let kept = lines(text, &list.comments(text, range.clone()));
+        return Ok(apply(text, vec![TextSplice { range, text: kept }]));
     }
-    let remarks = list.remarks(text, list.inside.clone());
-    if let Some(inner) = hints.empty.get(NOTIFY).filter(|inner| remarks_in(inner) == remarks) {
-        return Ok(apply(text, vec![Splice { range: list.inside, text: inner.clone() }]));
+    let remarks = list.comments(text, list.inside.clone());
+    if let Some(inner) = hints.empty.get(NOTIFY).filter(|inner| comments_in(inner) == remarks) {
+        return Ok(apply(text, vec![TextSplice { range: list.inside, text: inner.clone() }]));
     }
     if !remarks.is_empty() || hints.empty.contains_key(NOTIFY) {
         return Ok(apply(text, list.own_words(text)));
     }
-    Ok(apply(text, vec![Splice::remove(whole_line(text, list.key.start, list.inside.end + 1))]))
+    Ok(apply(text, vec![TextSplice::remove(whole_line(text, list.key.start, list.inside.end + 1))]))
 }
 
 /// The list of words and where it is.
-struct List {
+struct NotifyList {
     key: Range<usize>,
     inside: Range<usize>,
     words: Vec<(String, Range<usize>)>,
 }
 
-impl List {
+impl NotifyList {
     fn words(&self) -> Vec<&str> {
         self.words.iter().map(|(word, _)| word.as_str()).collect()
     }
@@ -96,18 +100,18 @@ impl List {
     }
 
     /// The comments in this part of the list.
-    fn remarks<'t>(&self, text: &'t str, part: Range<usize>) -> Vec<&'t str> {
+    fn comments<'t>(&self, text: &'t str, part: Range<usize>) -> Vec<&'t str> {
         let gaps = self.gaps().map(|gap| gap.start.max(part.start)..gap.end.min(part.end));
-        gaps.filter(|gap| gap.start < gap.end).flat_map(|gap| remarks_in(&text[gap])).collect()
+        gaps.filter(|gap| gap.start < gap.end).flat_map(|gap| comments_in(&text[gap])).collect()
     }
 
     /// The words and their commas, without the comments between them.
-    fn own_words(&self, text: &str) -> Vec<Splice> {
+    fn own_words(&self, text: &str) -> Vec<TextSplice> {
         let (Some((_, first)), Some((_, last))) = (self.words.first(), self.words.last()) else { return Vec::new() };
         let range = first.start..last.end;
-        let kept = lines(text, &self.remarks(text, range.clone()));
-        let comma = comma_in(text, last.end..self.inside.end).map(|at| Splice::remove(at..at + 1));
-        std::iter::once(Splice { range, text: kept }).chain(comma).collect()
+        let kept = lines(text, &self.comments(text, range.clone()));
+        let comma = comma_in(text, last.end..self.inside.end).map(|at| TextSplice::remove(at..at + 1));
+        std::iter::once(TextSplice { range, text: kept }).chain(comma).collect()
     }
 }
 
@@ -122,7 +126,7 @@ fn comma_in(text: &str, gap: Range<usize>) -> Option<usize> {
 }
 
 /// Each comment of a text without words.
-fn remarks_in(text: &str) -> Vec<&str> {
+fn comments_in(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.find('#').map(|at| line[at..].trim_end())).collect()
 }
 
@@ -130,21 +134,21 @@ fn lines(text: &str, remarks: &[&str]) -> String {
     remarks.iter().map(|remark| format!("{remark}{}", newline_of(text))).collect()
 }
 
-fn parse(text: &str) -> Result<Document<&str>, Fault> {
+fn parse(text: &str) -> Result<Document<&str>, EditError> {
     Document::parse(text).map_err(|error| {
         let offset = error.span().map_or(text.len(), |span| span.start);
-        Fault::at(text, offset, error.message().trim().replace('\n', ", "))
+        EditError::at(text, offset, error.message().trim().replace('\n', ", "))
     })
 }
 
-fn list(text: &str, document: &Document<&str>) -> Result<Option<List>, Fault> {
+fn list(text: &str, document: &Document<&str>) -> Result<Option<NotifyList>, EditError> {
     let Some((key, item)) = document.as_table().get_key_value(NOTIFY) else { return Ok(None) };
     let key = key.span().unwrap_or_default();
-    let fault = || Fault::at(text, key.start, "\"notify\" is no list of words");
+    let fault = || EditError::at(text, key.start, "\"notify\" is no list of words");
     let array = item.as_array().ok_or_else(fault)?;
     let range = array.span().ok_or_else(fault)?;
     let words = words(array).ok_or_else(fault)?;
-    Ok(Some(List { key, inside: range.start + 1..range.end - 1, words }))
+    Ok(Some(NotifyList { key, inside: range.start + 1..range.end - 1, words }))
 }
 
 fn words(array: &Array) -> Option<Vec<(String, Range<usize>)>> {
@@ -152,13 +156,13 @@ fn words(array: &Array) -> Option<Vec<(String, Range<usize>)>> {
 }
 
 /// After the last root key, for everything behind the first table belongs to one.
-fn new_line(text: &str, document: &Document<&str>, line: &str) -> Splice {
+fn new_line(text: &str, document: &Document<&str>, line: &str) -> TextSplice {
     let newline = newline_of(text);
     let end_of_last = document.as_table().iter().filter_map(|(_, item)| root_value(item)).map(|range| range.end).max();
-    let Some(end) = end_of_last else { return Splice::insert(content_start(text), format!("{line}{newline}")) };
+    let Some(end) = end_of_last else { return TextSplice::insert(content_start(text), format!("{line}{newline}")) };
     match text[end..].find('\n') {
-        Some(at) => Splice::insert(end + at + 1, format!("{line}{newline}")),
-        None => Splice::insert(text.len(), format!("{newline}{line}")),
+        Some(at) => TextSplice::insert(end + at + 1, format!("{line}{newline}")),
+        None => TextSplice::insert(text.len(), format!("{newline}{line}")),
     }
 }
 
@@ -189,7 +193,7 @@ fn whole_line(text: &str, start: usize, end: usize) -> Range<usize> {
 }
 
 fn joined(words: impl Iterator<Item = String>) -> String {
-    words.map(|word| super::draft::string(&word)).collect::<Vec<_>>().join(", ")
+    words.map(|word| super::entry_text::string(&word)).collect::<Vec<_>>().join(", ")
 }
 
 fn as_text(words: &[String]) -> Vec<&str> {

@@ -1,21 +1,21 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hooks::{self, Format, Shape};
-use super::{Hints, notify};
-use crate::commands::setup::command::OurCommand;
+use super::hooks::{self, HookFormat, HookShape};
+use super::{EditHints, notify};
+use crate::commands::setup::command::HookCommand;
 
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: HookFormat = HookFormat {
     events: &["SessionStart", "Stop", "PreToolUse"],
-    shape: Shape::Grouped { matcher: Some(""), named: false },
+    shape: HookShape::Grouped { matcher: Some(""), named: false },
     timeout: 5,
 };
 
-pub(super) const OWN: Format =
-    Format { events: &["agentStop", "notification"], shape: Shape::Own { version: 1 }, timeout: 5 };
+pub(super) const COPILOT_FORMAT: HookFormat =
+    HookFormat { events: &["agentStop", "notification"], shape: HookShape::Own { version: 1 }, timeout: 5 };
 
-pub(super) fn ours() -> OurCommand {
-    OurCommand::new("/opt/my bin/agtmux", "claude")
+pub(super) fn ours() -> HookCommand {
+    HookCommand::new("/opt/my bin/agtmux", "claude")
 }
 
 /// What a program reads from it: comments and trailing commas do not count.
@@ -62,23 +62,23 @@ pub(super) fn bare(mut value: Value) -> Value {
 #[track_caller]
 fn there_and_back(text: &str) -> String {
     let (after, hints) = hooks::install(text, &FORMAT, &ours()).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
-    assert_eq!(hooks::is_current(&after, &FORMAT, &Hints::default(), &ours()), Ok(true), "{after}");
+    assert_eq!(hooks::is_current(&after, &FORMAT, &EditHints::default(), &ours()), Ok(true), "{after}");
     assert_eq!(hooks::remove(&after, &FORMAT, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
     assert_eq!(bare(without_ours(meaning(&after))), bare(meaning(text)), "{after}");
     // What is left without the hints means the same, at least, unless a name stands there twice.
     if repeats_an_event(text) {
         return after;
     }
-    let blind =
-        hooks::remove(&after, &FORMAT, &Hints::default(), &ours()).unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
+    let blind = hooks::remove(&after, &FORMAT, &EditHints::default(), &ours())
+        .unwrap_or_else(|fault| panic!("{fault:?}: {after}"));
     assert_eq!(bare(meaning(&blind)), bare(meaning(text)), "{blind}");
     after
 }
 
 pub(super) fn repeats_an_event(text: &str) -> bool {
     let root = super::json::parse(text).expect("it can be read");
-    let names = |root: super::json::Node| match root.member("hooks") {
-        Some((_, super::json::Node::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
+    let names = |root: super::json::JsonNode| match root.member("hooks") {
+        Some((_, super::json::JsonNode::Object(events, _))) => events.iter().map(|e| e.name.clone()).collect(),
         _ => Vec::new(),
     };
     let names = root.map(names).unwrap_or_default();
@@ -161,19 +161,23 @@ fn an_entry_that_shares_its_group_goes_alone() {
     let entry = format!(r#"{{"type": "command", "timeout": 7, "command": "{line}"}}"#);
     let text =
         format!(r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "x"}}, {entry}], "matcher": "", "x": 1}}]}}}}"#);
-    let left = hooks::remove(&text, &FORMAT, &Hints::default(), &ours()).expect("removed");
+    let left = hooks::remove(&text, &FORMAT, &EditHints::default(), &ours()).expect("removed");
     assert_eq!(left, r#"{"hooks": {"Stop": [{"hooks": [{"command": "x"}], "matcher": "", "x": 1}]}}"#);
 }
 
 #[test]
 fn a_file_of_our_own_is_made_and_emptied() {
-    let (after, hints) = hooks::install("", &OWN, &ours()).expect("installed");
+    let (after, hints) = hooks::install("", &COPILOT_FORMAT, &ours()).expect("installed");
     let line = ours().line("agentStop");
     let entry = json!([{"type": "command", "bash": line, "timeoutSec": "5"}]);
     assert_eq!((&meaning(&after)["version"], &meaning(&after)["hooks"]["agentStop"]), (&json!("1"), &entry), "{after}");
-    assert!(hooks::is_current(&after, &OWN, &Hints::default(), &ours()).expect("read"));
-    for hints in [hints, Hints::default()] {
-        assert_eq!(hooks::remove(&after, &OWN, &hints, &ours()).as_deref(), Ok(""), "also without the hints");
+    assert!(hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &ours()).expect("read"));
+    for hints in [hints, EditHints::default()] {
+        assert_eq!(
+            hooks::remove(&after, &COPILOT_FORMAT, &hints, &ours()).as_deref(),
+            Ok(""),
+            "also without the hints"
+        );
     }
 }
 
@@ -185,17 +189,17 @@ fn what_others_put_into_our_own_file_stays() {
         "{\"version\": 1, \"hooks\": {\"agentStop\": [{\"type\": \"command\", \"bash\": \"mine\"}]}}",
         "{\n  \"version\": 1, // theirs\n  \"hooks\": {}\n}",
     ] {
-        let (after, hints) = hooks::install(text, &OWN, &ours()).expect("installed");
-        assert!(hooks::is_current(&after, &OWN, &Hints::default(), &ours()).expect("read"), "{after}");
-        assert_eq!(hooks::remove(&after, &OWN, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
+        let (after, hints) = hooks::install(text, &COPILOT_FORMAT, &ours()).expect("installed");
+        assert!(hooks::is_current(&after, &COPILOT_FORMAT, &EditHints::default(), &ours()).expect("read"), "{after}");
+        assert_eq!(hooks::remove(&after, &COPILOT_FORMAT, &hints, &ours()).as_deref(), Ok(text), "by way of {after}");
     }
 }
 
 #[test]
 fn another_place_of_ours_is_not_current() {
-    let (after, _) = hooks::install("{}", &FORMAT, &OurCommand::new("/old/agtmux", "claude")).expect("installed");
-    assert_eq!(hooks::installed(&after, &FORMAT, &Hints::default(), &ours()).expect("read").len(), 3);
-    assert!(!hooks::is_current(&after, &FORMAT, &Hints::default(), &ours()).expect("read"));
+    let (after, _) = hooks::install("{}", &FORMAT, &HookCommand::new("/old/agtmux", "claude")).expect("installed");
+    assert_eq!(hooks::installed(&after, &FORMAT, &EditHints::default(), &ours()).expect("read").len(), 3);
+    assert!(!hooks::is_current(&after, &FORMAT, &EditHints::default(), &ours()).expect("read"));
 }
 
 #[test]
@@ -216,7 +220,7 @@ fn what_cannot_be_read_is_refused_with_its_line() {
 
 #[track_caller]
 fn notify_there_and_back(text: &str) -> String {
-    let codex = OurCommand::new("/opt/agtmux", "codex");
+    let codex = HookCommand::new("/opt/agtmux", "codex");
     let (after, hints) = notify::install(text, &codex).unwrap_or_else(|fault| panic!("{fault:?} in {text:?}"));
     assert!(notify::is_current(&after, &codex).expect("read"), "{after}");
     assert_eq!(notify::remove(&after, &hints, &codex).expect("read"), text, "by way of {after}");
@@ -252,7 +256,7 @@ fn notify_comes_and_goes_and_calls_what_was_there() {
         let after = notify_there_and_back(text);
         assert!(after.contains("\"notify\", \"--then\","), "{after}");
     }
-    let codex = OurCommand::new("/opt/agtmux", "codex");
+    let codex = HookCommand::new("/opt/agtmux", "codex");
     for (text, line) in [("a = 1\nnotify = 7", 2), ("a = 1\n\nb = = 2", 3), ("notify = [1]", 1)] {
         assert_eq!(notify::install(text, &codex).expect_err(text).line, line, "{text}");
     }
@@ -349,7 +353,7 @@ proptest! {
         if open {
             text.truncate(text.trim_end().len());
         }
-        let codex = OurCommand::new("/opt/agtmux", "codex");
+        let codex = HookCommand::new("/opt/agtmux", "codex");
         if notify::install(&text, &codex).is_ok() {
             notify_there_and_back(&text);
         }

@@ -1,0 +1,103 @@
+//! The names that secrets go by, for the rows that recognise a secret by what it is called.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Parts of patterns, written once. A row uses one as `<name>`; a part may use those above it.
+const PARTS: &[(&str, &str)] = &[
+    ("password", r"(?i:pass(?:word|wd|phrase|code)[a-z0-9_.-]*|[a-z0-9][_-]pass)"),
+    // Tokens are also counted (`max_tokens`, `token_count`) and keys also sort: only these are secrets.
+    (
+        "key",
+        concat!(
+            "(?i:(?:api|app|access|account|admin|auth|client|consumer|deploy|encryption|hmac|jwt|license|master|private",
+            "|role|root|secret|service|shared|signing|ssh|storage|subscription|webhook)",
+            "[_. -]?key(?:[_. -]?(?:id|data|value|pem))?)",
+        ),
+    ),
+    ("named", r"(?i:token|secret[a-z0-9_.-]*|credential[a-z0-9_.-]*|(?-u:\b)_auth|authorization|cookies?|<key>)"),
+    (
+        "env",
+        r"(?:(?:KEY|TOKEN)(?:_[A-Z0-9_]*|[0-9]+)?|(?:SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)[A-Z0-9_]*|_PASS|_AUTH)",
+    ),
+    (
+        "header",
+        concat!(
+            "(?i:(?:proxy-)?authorization|(?:set-)?cookie2?|private-token|api-key",
+            "|x-[a-z0-9-]*(?:key|token|secret|auth)[a-z0-9-]*)",
+        ),
+    ),
+    ("flag", r"(?i:-{1,2}[a-z0-9._-]*(?:pass(?:word|wd|phrase|code)?|token|secret|bearer|credentials?|<key>))"),
+    // Between a name and its value, with the quotes of JSON and of JSON inside JSON.
+    ("is", r#"[\\"'`\]]*[ \t]*(?:=>|:=|={1,3}|:)[ \t]*"#),
+    // The quotes of JSON inside JSON; an escaped one inside those has three backslashes.
+    (
+        "escaped",
+        concat!(
+            r#"\\"((?:[^"\\]|\\{3}"|\\+[^"\\])+)|\\{2,}"((?:[^"\\]|\\+[^"\\])+)"#,
+            r#"|\\'((?:[^'\\]|\\{3}'|\\+[^'\\])+)|\\{2,}'((?:[^'\\]|\\+[^'\\])+)"#,
+        ),
+    ),
+    // A quote that is never closed ends with its line.
+    ("quoted", r#"(?:<escaped>|"((?:\\(?s:.)|[^"\\])+)"|"((?:\\.|[^"\\\n])+)|'([^']+)'|'([^'\n]+)|`([^`]+)`)"#),
+    ("word", r#"(?:\\.|[^\s"'`\\])(?:\\.|[^\s"'`\\]|["'][a-zA-Z0-9$])*"#),
+    // Assignments come in chains: `password = old = hunter2`.
+    ("bare", r#"(<word>(?:[ \t]+=+[ \t]*["'`]?<word>)*)"#),
+    ("value", "(?:<quoted>|<bare>)"),
+    // A value that no word of prose looks like: with a digit or a hump, or very long.
+    (
+        "random",
+        concat!(
+            r#"((?:[^\s0-9"'`<({\[]*[0-9]|[a-zA-Z._~+/=-]*[a-z][A-Z]|[a-zA-Z._~+/=-]{24,})"#,
+            r#"[^\s"'`,;)}\]]*)"#,
+        ),
+    ),
+];
+
+/// A pattern with its parts put in.
+pub(super) fn expand(pattern: &str) -> String {
+    // Backwards, because a part may only use those above it.
+    let parts = PARTS.iter().rev();
+    parts.fold(pattern.to_owned(), |pattern, (name, part)| pattern.replace(&format!("<{name}>"), part))
+}
+
+/// Whether what goes by this name in JSON is a secret, whatever it looks like.
+pub(super) fn is_secret(name: &str) -> bool {
+    SECRET.is_match(name)
+}
+
+/// Whether several secrets may go by this name. Where these are numbers, something is being counted.
+pub(super) fn may_name_several_secrets(name: &str) -> bool {
+    MANY.is_match(name)
+}
+
+/// Whether this argument says that the next one is a secret.
+pub(super) fn is_secret_flag(argument: &str) -> bool {
+    FLAG.is_match(argument)
+}
+
+/// The name in `NAME=value`.
+pub(super) fn variable_name(variable: &str) -> Option<&str> {
+    let (name, _) = variable.split_once('=')?;
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (plain && name.starts_with(|c: char| !c.is_ascii_digit())).then_some(name)
+}
+
+static SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    compile(
+        r"^(?:[\w .$@:/-]*(?:<password>|<named>|<header>|(?i:cookies|jwt|bearer))|(?i:_?auth|basic_?auth|pass)|\w*<env>)$",
+    )
+});
+static MANY: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:[\w .$@:/-]*(?i:token|<key>)(?i:s)|\w*_KEYS)$"));
+static FLAG: LazyLock<Regex> = LazyLock::new(|| compile("^<flag>$"));
+
+pub(super) fn prepare() {
+    for pattern in [&SECRET, &MANY, &FLAG] {
+        LazyLock::force(pattern);
+    }
+}
+
+fn compile(pattern: &str) -> Regex {
+    Regex::new(&expand(pattern)).expect("a test compiles every pattern")
+}

@@ -1,0 +1,94 @@
+//! Events of one window.
+
+use jiff::Timestamp;
+
+use super::super::delivery::Delivery;
+use super::super::event::TaskEvent;
+use super::super::exit::TaskExit;
+use super::super::message::EventCause;
+use super::super::session::TaskSessionName;
+use super::slot::{RunState, TaskSlot};
+use crate::ids::{PaneId, WindowId};
+
+/// Writes down what happened to one window, in order.
+pub(super) struct TaskEventWriter<'a> {
+    pub(super) session: &'a TaskSessionName,
+    pub(super) window: WindowId,
+    pub(super) now: Timestamp,
+    pub(super) events: &'a mut Vec<TaskEvent>,
+}
+
+/// What an event says of the task, whatever happened to it.
+struct EventSubject<'a> {
+    task: &'a str,
+    pane: Option<PaneId>,
+    run: &'a RunState,
+}
+
+impl TaskEventWriter<'_> {
+    pub(super) fn started(&mut self, slot: &TaskSlot) {
+        self.push(EventCause::Started, &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run });
+    }
+
+    pub(super) fn input(&mut self, slot: &TaskSlot, prompt: &str) {
+        self.push(EventCause::Input(prompt), &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run });
+    }
+
+    /// Bells that were not told yet.
+    pub(super) fn notify(&mut self, task: &str, pane: Option<PaneId>, run: &mut RunState) -> bool {
+        run.bells.since = None;
+        if !run.bells.has_unreported() {
+            return false;
+        }
+        run.bells.reported = run.bells.counted;
+        self.push(EventCause::Notify, &EventSubject { task, pane, run });
+        true
+    }
+
+    /// The end of a run. A bell that comes with it is told by the same sentence.
+    pub(super) fn exited(&mut self, task: &str, pane: Option<PaneId>, run: &mut RunState, exit: TaskExit) {
+        let rang = self.notify(task, pane, run);
+        if let Some(notify) = self.events.last_mut().filter(|_| rang) {
+            notify.collapsed = true;
+            notify.delivery = Delivery::COLLAPSED;
+        }
+        let what = if rang { EventCause::BellThenExited(exit) } else { EventCause::Exited(exit) };
+        self.push(what, &EventSubject { task, pane, run });
+    }
+
+    pub(super) fn disappeared(&mut self, slot: &mut TaskSlot, by_user: bool) {
+        self.notify(&slot.task, slot.pane, &mut slot.run);
+        self.push(
+            EventCause::Disappeared { by_user },
+            &EventSubject { task: &slot.task, pane: slot.pane, run: &slot.run },
+        );
+    }
+
+    fn push(&mut self, what: EventCause<'_>, of: &EventSubject<'_>) {
+        let (exit, prompt, bell_count) = match what {
+            EventCause::Exited(exit) | EventCause::BellThenExited(exit) => (exit, None, None),
+            EventCause::Input(prompt) => (TaskExit::UNKNOWN, Some(prompt.to_owned()), None),
+            EventCause::Notify => (TaskExit::UNKNOWN, None, Some(of.run.bells.counted)),
+            EventCause::Started | EventCause::Disappeared { .. } => (TaskExit::UNKNOWN, None, None),
+        };
+        self.events.push(TaskEvent {
+            kind: what.kind(),
+            task: of.task.to_owned(),
+            window_id: self.window,
+            pane_id: of.pane,
+            run_id: of.run.id.clone(),
+            session: self.session.clone(),
+            exit_code: exit.code,
+            signal: exit.signal,
+            prompt,
+            bell_count,
+            recent_output: of.run.output.clone(),
+            level: what.level(),
+            message: what.message(self.window, of.task),
+            collapsed: false,
+            delivery: Delivery::of(what.kind()),
+            seq: 0,
+            at: self.now,
+        });
+    }
+}

@@ -1,0 +1,36 @@
+//! What a pane shows at this moment.
+
+use agtmux_agents::{AgentRegistry, CapturedScreen, ScreenReading};
+use agtmux_core::text;
+
+use super::{ActionFailure, ActionPane, guards};
+
+/// One look at a pane.
+pub(super) struct PaneScreen {
+    pub(super) screen: CapturedScreen,
+    pub(super) raw: Vec<u8>,
+    pub(super) title: String,
+}
+
+impl PaneScreen {
+    pub(super) fn reading(&self, registry: &AgentRegistry, agent_type: &str) -> ScreenReading {
+        registry.read_screen(agent_type, &self.screen, Some(&self.title))
+    }
+}
+
+impl ActionPane<'_> {
+    /// Refused where the pane is not the one that is meant.
+    pub(super) async fn capture(&self) -> Result<PaneScreen, ActionFailure> {
+        let captures = self.tmux.capture(&[self.guard.pane]).await?;
+        let Some(capture) = captures.into_iter().find(|capture| capture.pane == self.guard.pane) else {
+            return Err(ActionFailure::refused(guards::runtime_stale("the pane is gone".into())));
+        };
+        if (capture.server_pid, capture.pane_pid) != (self.guard.server_pid, self.guard.pane_pid) {
+            return Err(ActionFailure::refused(guards::runtime_stale(
+                "another program was started in the pane".into(),
+            )));
+        }
+        let title = text::from_bytes(&capture.title);
+        Ok(PaneScreen { screen: CapturedScreen::parse(&capture.screen), raw: capture.screen, title })
+    }
+}

@@ -1,0 +1,127 @@
+//! What another host answers may be anything. It is made harmless here once more, whatever was promised there.
+
+use agtmux_api::wire::OutputReport;
+use agtmux_core::{sanitize, text};
+use serde_json::Value;
+
+use super::CUT_MARK;
+
+/// Longer texts are cut, and say so.
+const MAX_TEXT_BYTES: usize = 16 << 10;
+const MAX_MESSAGE_BYTES: usize = 500;
+/// No list in an answer is longer but that of what a pane shows.
+const MAX_LIST_ITEMS: usize = 1024;
+/// What a pane shows has no more bytes; the newest are kept.
+const MAX_OUTPUT_BYTES: usize = 4 << 20;
+
+/// Cuts every list and every text of a report, and leaves nothing in them that a terminal would obey. The lines that a pane
+/// shows are left to [`shown`].
+pub(super) fn sanitize_report(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = sanitize_text(text),
+        Value::Array(items) => {
+            items.truncate(MAX_LIST_ITEMS);
+            items.iter_mut().for_each(sanitize_report);
+        }
+        Value::Object(fields) => {
+            fields.iter_mut().filter(|(name, _)| *name != "lines").for_each(|(_, v)| sanitize_report(v))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A message of one line.
+pub(super) fn sanitize_message(text: &str) -> String {
+    let (text, more) = truncate(text, MAX_MESSAGE_BYTES);
+    format!("{}{more}", sanitize::for_terminal(text))
+}
+
+/// The start of what is too long, and what stands for the rest of it.
+fn truncate(text: &str, most: usize) -> (&str, &'static str) {
+    let kept = &text[..text.floor_char_boundary(most)];
+    if kept.len() == text.len() {
+        return (text, "");
+    }
+    // Half of what changes a colour would be shown.
+    let whole = kept.rfind('\u{1b}').filter(|at| !kept[*at..].contains('m')).map_or(kept, |at| &kept[..at]);
+    (whole, CUT_MARK)
+}
+
+/// What a pane there shows, in colours where they were asked for.
+pub(super) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi: bool) -> OutputReport {
+    let clean = |line: &String| {
+        let (line, more) = truncate(line, MAX_TEXT_BYTES);
+        let clean = if ansi { sanitize::keeping_colours(line) } else { sanitize::for_terminal(line) };
+        clean + more
+    };
+    let newest = output.lines.iter().rev().take(most_lines).map(clean);
+    let mut left = MAX_OUTPUT_BYTES;
+    let fitting = newest.take_while(|line| {
+        let fits = line.len() <= left;
+        left = left.saturating_sub(line.len());
+        fits
+    });
+    let mut lines: Vec<String> = fitting.collect();
+    lines.reverse();
+    output.lines = lines;
+    output.title = output.title.as_deref().map(sanitize_message).filter(|title| !title.is_empty());
+    // A terminal of another host is none that could be watched here.
+    output.tty = None;
+    output
+}
+
+/// Lines stay lines, and what stands for a byte that is no text still does.
+fn sanitize_text(foreign: &str) -> String {
+    let (kept, more) = truncate(foreign, MAX_TEXT_BYTES);
+    let mut out = String::with_capacity(kept.len() + more.len());
+    for c in kept.chars() {
+        if c == '\n' || text::escaped_byte(c).is_some() {
+            out.push(c);
+        } else {
+            out.push_str(&sanitize::for_terminal(c.encode_utf8(&mut [0; 4])));
+        }
+    }
+    out + more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const COPIES: &str = "\u{1b}]52;c;eA==\u{7}";
+
+    #[test]
+    fn nothing_in_a_report_is_obeyed_by_a_terminal() {
+        let mut value = json!({"dialog": {"question": format!("a\nb{COPIES}")}, "ids": vec![COPIES; 5000], "n": 1});
+        sanitize_report(&mut value);
+        assert_eq!(value["dialog"]["question"], "a\nb\\x1b]52;c;eA==\\x07");
+        assert_eq!(value["ids"].as_array().map(Vec::len), Some(MAX_LIST_ITEMS));
+        assert!(!value["ids"][0].as_str().is_some_and(|text| text.contains('\u{1b}')));
+        assert_eq!(sanitize_message(&format!("x{COPIES}")), "x\\x1b]52;c;eA==\\x07");
+    }
+
+    #[test]
+    fn what_a_pane_shows_is_cleaned_and_bounded() {
+        let output = |lines: Vec<String>| OutputReport {
+            lines,
+            title: Some(COPIES.into()),
+            full_screen: false,
+            tty: Some("/dev/pts/0".into()),
+        };
+        let coloured = format!("\u{1b}[31mred{COPIES}\n");
+        let clean = sanitize_output(output(vec![coloured.clone()]), 10, false);
+        assert_eq!(clean.lines, ["\\x1b[31mred\\x1b]52;c;eA==\\x07\\n"]);
+        assert_eq!((clean.title.as_deref(), clean.tty), (Some("\\x1b]52;c;eA==\\x07"), None));
+        assert_eq!(sanitize_output(output(vec![coloured]), 10, true).lines, ["\u{1b}[31mred\\x1b]52;c;eA==\\x07\\n"]);
+        let many = (0..100).map(|n| n.to_string()).collect();
+        assert_eq!(sanitize_output(output(many), 2, false).lines, ["98", "99"]);
+        let long = format!("\u{1b}[31m{}\u{1b}[32mgreen", "é".repeat(MAX_TEXT_BYTES / 2 - 4));
+        let cut = sanitize_output(output(vec![long]), 10, true);
+        assert!(cut.lines[0].ends_with("é… [cut]"), "{}", &cut.lines[0][MAX_TEXT_BYTES - 40..]);
+        assert_eq!(sanitize_message(&"x".repeat(501)), format!("{}… [cut]", "x".repeat(500)));
+        assert_eq!(sanitize_message(&"x".repeat(500)), "x".repeat(500));
+        let much = sanitize_output(output(vec!["x".repeat(MAX_TEXT_BYTES + 1); 1000]), 1000, false);
+        assert!(much.lines.iter().map(String::len).sum::<usize>() <= MAX_OUTPUT_BYTES);
+    }
+}

@@ -1,0 +1,62 @@
+//! Events whose runtime is not known yet.
+
+use std::collections::{HashMap, VecDeque};
+
+use agtmux_core::binding::EventOrigin;
+use agtmux_core::evidence::Source;
+
+use crate::store::EventRow;
+
+/// The oldest first. Found by their key at once, also when somebody brings thousands for a pane that is not there.
+#[derive(Debug, Default)]
+pub(super) struct UnboundEvents {
+    events: VecDeque<EventRow>,
+    /// How many events were taken from the front before the one that is at the front now.
+    removed: usize,
+    by_key: HashMap<UnboundKey, usize>,
+}
+
+type UnboundKey = (Option<EventOrigin>, Source, String);
+
+impl UnboundEvents {
+    pub(super) fn new(events: Vec<EventRow>) -> Self {
+        let mut waiting = Self::default();
+        events.into_iter().for_each(|event| waiting.push(event));
+        waiting
+    }
+
+    pub(super) fn push(&mut self, event: EventRow) {
+        self.by_key.insert(key(&event), self.removed + self.events.len());
+        self.events.push_back(event);
+    }
+
+    /// The one that came from the same place with the same key.
+    pub(super) fn same_key(&self, event: &EventRow) -> Option<&EventRow> {
+        let at = self.by_key.get(&key(event))?;
+        self.events.get(at.checked_sub(self.removed)?)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &EventRow> {
+        self.events.iter()
+    }
+
+    pub(super) fn oldest(&self) -> Option<&EventRow> {
+        self.events.front()
+    }
+
+    pub(super) fn remove_oldest(&mut self) {
+        if let Some(event) = self.events.pop_front() {
+            self.removed += 1;
+            self.by_key.remove(&key(&event));
+        }
+    }
+
+    /// All of them, to be looked at again.
+    pub(super) fn take_all(&mut self) -> VecDeque<EventRow> {
+        std::mem::take(self).events
+    }
+}
+
+fn key(event: &EventRow) -> UnboundKey {
+    (event.origin.clone(), event.source, event.dedupe_key.clone())
+}

@@ -1,0 +1,69 @@
+//! From what changed in the fleet to what has to be written.
+
+use std::collections::HashMap;
+
+use agtmux_core::fleet::{Fleet, FleetDelta, PaneKey, RuntimeChange};
+use agtmux_core::ids::TargetName;
+use jiff::Timestamp;
+
+use crate::store::{PaneRecord, StoreChange};
+
+/// Remembers what is stored, so that a change that is not stored costs no write.
+#[derive(Debug, Default)]
+pub(crate) struct FleetDiff {
+    stored: HashMap<PaneKey, PaneRecord>,
+}
+
+impl FleetDiff {
+    /// Endings come first: a pane has at most one current runtime, also halfway through a batch.
+    pub(crate) fn changes(&mut self, fleet: &Fleet, delta: &FleetDelta, now: Timestamp) -> Vec<StoreChange> {
+        let ended = delta.runtime_changes.iter().filter_map(|life| match life {
+            RuntimeChange::Ended { runtime, .. } => Some(StoreChange::EndRuntime { id: runtime.clone(), at: now }),
+            _ => None,
+        });
+        let mut changes: Vec<StoreChange> = ended.collect();
+        for key in &delta.servers {
+            changes.push(match fleet.server(key) {
+                Some(server) => StoreChange::PutServer {
+                    key: key.clone(),
+                    generation: server.generation,
+                    healthy: server.outage.is_none(),
+                    at: now,
+                },
+                None => StoreChange::DropServer(key.clone()),
+            });
+        }
+        for key in delta.removed.iter().chain(&delta.changed) {
+            changes.extend(self.pane_change(fleet, key));
+        }
+        if delta.targets_changed || !delta.servers.is_empty() {
+            let healthy = !fleet.target_outages().any(|(target, _)| target.is_local());
+            changes.push(StoreChange::PutTarget { target: TargetName::local(), healthy, at: now });
+        }
+        changes
+    }
+
+    /// Everything again, after writes have failed.
+    pub(crate) fn all_changes(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<StoreChange> {
+        self.stored.clear();
+        let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };
+        for (key, server) in fleet.servers() {
+            delta.servers.insert(key.clone());
+            delta.changed.extend(server.panes.keys().map(|pane| PaneKey { server: key.clone(), pane: *pane }));
+        }
+        self.changes(fleet, &delta, now)
+    }
+
+    fn pane_change(&mut self, fleet: &Fleet, key: &PaneKey) -> Option<StoreChange> {
+        let Some((server, pane)) = fleet.server(&key.server).and_then(|s| Some((s, s.panes.get(&key.pane)?))) else {
+            self.stored.remove(key);
+            return Some(StoreChange::DropPane(key.clone()));
+        };
+        let record = PaneRecord::of(key, server.generation, pane);
+        if self.stored.get(key) == Some(&record) {
+            return None;
+        }
+        self.stored.insert(key.clone(), record.clone());
+        Some(StoreChange::PutPane(Box::new(record)))
+    }
+}

@@ -1,0 +1,63 @@
+//! Something for each agent of a server, for as long as the same agent lives in the same pane.
+
+use std::collections::HashMap;
+
+use agtmux_core::ids::{AgentType, ProcessRef};
+
+pub(super) struct AgentMap<T> {
+    by_pane: HashMap<u32, (AgentType, ProcessRef, T)>,
+}
+
+impl<T> Default for AgentMap<T> {
+    fn default() -> Self {
+        Self { by_pane: HashMap::new() }
+    }
+}
+
+impl<T> AgentMap<T> {
+    /// Keeps what belongs to the agents that were found, and makes it for those that are new. Gives back their panes.
+    pub(super) fn follow<'a>(
+        &mut self,
+        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
+        make: impl Fn(&AgentType, ProcessRef) -> Option<T>,
+    ) -> Vec<u32> {
+        let mut before = std::mem::take(&mut self.by_pane);
+        let mut new = Vec::new();
+        for (pane, agent_type, process) in found {
+            let is_same = |known: &(AgentType, ProcessRef, T)| (&known.0, known.1) == (agent_type, process);
+            let resident = before.remove(&pane).filter(is_same).or_else(|| {
+                let made = make(agent_type, process)?;
+                new.push(pane);
+                Some((agent_type.clone(), process, made))
+            });
+            self.by_pane.extend(resident.map(|resident| (pane, resident)));
+        }
+        new
+    }
+
+    pub(super) fn get_mut(&mut self, pane: u32) -> Option<&mut T> {
+        self.by_pane.get_mut(&pane).map(|(_, _, resident)| resident)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_agent_in_the_same_pane_begins_anew() {
+        let (claude, codex) = (AgentType::new("claude"), AgentType::new("codex"));
+        let process = |pid| ProcessRef { pid, start: 1 };
+        let mut residents = AgentMap::default();
+        let mut follow = |agent_type: &AgentType, pid| {
+            residents.follow([(7, agent_type, process(pid))].into_iter(), |_, process| Some(process.pid))
+        };
+        assert_eq!(follow(&claude, 1), [7]);
+        assert_eq!(follow(&claude, 1), Vec::<u32>::new());
+        assert_eq!(follow(&codex, 1), [7], "another kind");
+        assert_eq!(follow(&codex, 2), [7], "another process");
+        assert_eq!(residents.get_mut(7), Some(&mut 2));
+        residents.follow(std::iter::empty(), |_, _| None);
+        assert_eq!(residents.get_mut(7), None);
+    }
+}

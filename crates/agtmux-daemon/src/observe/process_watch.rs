@@ -1,0 +1,366 @@
+//! Who lives in a pane, by its processes.
+
+use std::time::{Duration, Instant};
+
+use agtmux_agents::{AgentRegistry, ProcessFacts};
+use agtmux_core::fleet::{DetectedAgent, ForegroundProcess, PaneProcess};
+use agtmux_core::ids::{PaneId, ProcessRef};
+use agtmux_core::text;
+use agtmux_tmux::platform::{PaneProcesses, ProcessInfo, ProcessTable};
+
+use super::convert;
+
+/// The first look after something changed, and how rare looks become while nothing does.
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_INTERVAL: Duration = Duration::from_secs(60);
+/// A new job looks like its shell until it becomes the program that it is to run.
+const NEW_JOB_DELAY: Duration = Duration::from_millis(20);
+/// From here on a pane counts as settled: a cheap look comes before the one at its whole tree.
+const SETTLED_AFTER: Duration = Duration::from_secs(8);
+/// A pane that keeps writing gets a cheap look this often.
+pub(super) const ACTIVITY_INTERVAL: Duration = Duration::from_millis(500);
+/// A job that begins after its pane stirred makes no sound: the cheap look is repeated, the first time after this, then
+/// ever more rarely until the pane is settled.
+const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
+/// A pane that was quiet for this long is about to do something new.
+const QUIET_AFTER: Duration = Duration::from_secs(1);
+
+/// What was last seen of one pane's processes, and when to look again.
+#[derive(Debug)]
+pub(super) struct PaneProcessWatch {
+    pane: u32,
+    pane_pid: u32,
+    foreground_group: Option<u32>,
+    cwd: Option<String>,
+    sighting: Option<PaneProcess>,
+    /// Its agent does one turn, with nobody to talk to.
+    headless: bool,
+    check_at: Instant,
+    check_interval: Duration,
+    has_activity: bool,
+    activity_check_at: Instant,
+    activity_at: Option<Instant>,
+    follow_up_at: Option<Instant>,
+    follow_up_interval: Duration,
+}
+
+impl PaneProcessWatch {
+    pub(super) fn new(pane: u32, pane_pid: u32, now: Instant) -> Self {
+        Self {
+            pane,
+            pane_pid,
+            foreground_group: None,
+            cwd: None,
+            sighting: None,
+            headless: false,
+            check_at: now,
+            check_interval: MIN_INTERVAL,
+            has_activity: false,
+            activity_check_at: now,
+            activity_at: None,
+            follow_up_at: None,
+            follow_up_interval: FIRST_FOLLOW_UP,
+        }
+    }
+
+    pub(super) fn agent(&self) -> Option<&DetectedAgent> {
+        self.sighting.as_ref()?.agent.as_ref()
+    }
+
+    pub(super) fn is_headless(&self) -> bool {
+        self.headless
+    }
+
+    /// Something is known to have changed: the whole tree is due.
+    pub(super) fn recheck(&mut self, now: Instant) {
+        self.check_interval = MIN_INTERVAL;
+        self.check_at = now;
+        // A shell takes a moment to take its terminal back.
+        (self.follow_up_at, self.follow_up_interval) = (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP);
+    }
+
+    /// The pane wrote or read.
+    pub(super) fn note_activity(&mut self) {
+        self.has_activity = true;
+    }
+
+    /// When this pane is worth waking up for. The rest waits for the next tick.
+    pub(super) fn urgent_at(&self) -> Option<Instant> {
+        let look = (self.check_interval < SETTLED_AFTER).then_some(self.check_at);
+        let stir = self.has_activity.then_some(self.activity_check_at);
+        look.into_iter().chain(stir).chain(self.follow_up_at).min()
+    }
+
+    /// Whether the whole tree has to be looked at. A cheap look tells whether another job has the terminal, or has
+    /// moved to another directory. A pane that goes on writing gets the next one at `again`.
+    pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant, again: Instant) -> bool {
+        let due = self.check_at <= now;
+        if due && self.check_interval < SETTLED_AFTER {
+            return true;
+        }
+        let stirred = self.has_activity && self.activity_check_at <= now;
+        let echoes = self.follow_up_at.is_some_and(|at| at <= now);
+        if !due && !stirred && !echoes {
+            return false;
+        }
+        if due {
+            self.check_interval = (self.check_interval * 2).min(MAX_INTERVAL);
+            self.check_at = now + self.check_interval;
+        }
+        if stirred {
+            self.schedule_follow_ups(now, again);
+        } else if echoes {
+            self.follow_up_interval *= 2;
+            self.follow_up_at = (self.follow_up_interval < SETTLED_AFTER).then(|| now + self.follow_up_interval);
+        }
+        self.foreground_changed(table)
+    }
+
+    fn schedule_follow_ups(&mut self, now: Instant, again: Instant) {
+        let was_quiet = self.activity_at.is_none_or(|at| at + QUIET_AFTER <= now);
+        (self.has_activity, self.activity_check_at, self.activity_at) = (false, again, Some(now));
+        (self.follow_up_at, self.follow_up_interval) =
+            if was_quiet { (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP) } else { (Some(again), ACTIVITY_INTERVAL) };
+        // A busy pane is not settled: a wrapper may take its time before it starts the agent.
+        if self.check_interval > SETTLED_AFTER {
+            self.check_interval = SETTLED_AFTER;
+            self.check_at = self.check_at.min(now + SETTLED_AFTER);
+        }
+    }
+
+    fn foreground_changed(&self, table: &dyn ProcessTable) -> bool {
+        let group = table.foreground_pgrp(self.pane_pid);
+        let cwd = group.and_then(|g| table.cwd(g)).map(|p| convert::path_text(&p));
+        group != self.foreground_group || cwd != self.cwd
+    }
+
+    fn apply_sighting(&mut self, sighting: &PaneProcess, group: Option<u32>, now: Instant) -> bool {
+        let changed = self.sighting.as_ref() != Some(sighting);
+        let new_job = self.sighting.is_some() && self.foreground_group != group;
+        self.check_interval = match (new_job, changed) {
+            (true, _) => NEW_JOB_DELAY,
+            (false, true) => MIN_INTERVAL,
+            (false, false) => (self.check_interval * 2).min(MAX_INTERVAL),
+        };
+        self.check_at = now + self.check_interval;
+        self.foreground_group = group;
+        self.cwd = sighting.foreground.as_ref().and_then(|f| f.cwd.clone());
+        self.sighting = Some(sighting.clone());
+        changed
+    }
+}
+
+/// Looks at the trees of these panes and gives back those in which something is different.
+pub(super) fn check_panes(
+    table: &dyn ProcessTable,
+    registry: &AgentRegistry,
+    residents: Vec<&mut PaneProcessWatch>,
+    now: Instant,
+) -> Vec<PaneProcess> {
+    if residents.is_empty() {
+        return Vec::new();
+    }
+    let roots: Vec<u32> = residents.iter().map(|r| r.pane_pid).collect();
+    let trees = table.trees(&roots);
+    let mut changed = Vec::new();
+    for (resident, tree) in residents.into_iter().zip(trees) {
+        let group = tree.as_ref().and_then(|t| t.foreground_pgrp);
+        let cwd = |leader: u32| table.cwd(leader).map(|path| convert::path_text(&path));
+        let (sighting, headless) = sighting(registry, (PaneId(resident.pane), resident.pane_pid), tree.as_ref(), cwd);
+        resident.headless = headless;
+        if resident.apply_sighting(&sighting, group, now) {
+            changed.push(sighting);
+        }
+    }
+    changed
+}
+
+/// Who lives in a pane, by its processes, and whether that has nobody to talk to. `cwd` tells where the leader of the job
+/// is that has the terminal.
+pub(super) fn sighting(
+    registry: &AgentRegistry,
+    (pane, pane_pid): (PaneId, u32),
+    tree: Option<&PaneProcesses>,
+    cwd: impl Fn(u32) -> Option<String>,
+) -> (PaneProcess, bool) {
+    let nobody = PaneProcess { pane, pane_pid, foreground: None, agent: None };
+    let Some(tree) = tree else { return (nobody, false) };
+    let found = agent_with_mode(registry, tree);
+    let headless = found.as_ref().is_some_and(|(_, headless)| *headless);
+    let agent = found.map(|(agent, _)| agent);
+    (PaneProcess { foreground: foreground(tree, cwd), agent, ..nobody }, headless)
+}
+
+/// The leader of the job that has the terminal, as tmux would name it.
+fn foreground(tree: &PaneProcesses, cwd: impl Fn(u32) -> Option<String>) -> Option<ForegroundProcess> {
+    let group = tree.foreground_pgrp?;
+    let leader =
+        tree.processes.iter().find(|p| p.pid == group).or_else(|| tree.processes.iter().find(|p| p.pgrp == group))?;
+    Some(ForegroundProcess { command: command_name(leader), cwd: cwd(leader.pid) })
+}
+
+fn command_name(process: &ProcessInfo) -> String {
+    let first = process.argv.first().map(Vec::as_slice).unwrap_or_default();
+    let base = first.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    // A login shell has a dash before its name; a process title may have words behind it.
+    let base = base.strip_prefix(b"-").unwrap_or(base);
+    let base = base.split(|b| *b == b' ').next().unwrap_or_default();
+    text::from_bytes(if base.is_empty() { &process.name } else { base })
+}
+
+/// The agent, and whether it has nobody to talk to.
+fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(DetectedAgent, bool)> {
+    let facts: Vec<ProcessFacts<'_>> = tree.processes.iter().map(process_facts).collect();
+    let found = registry.identify(&facts, tree.foreground_pgrp)?;
+    let process = tree.processes.iter().find(|p| p.pid == found.pid)?;
+    let agent = DetectedAgent {
+        agent_type: found.agent_type,
+        process: ProcessRef { pid: process.pid, start: process.start },
+        suspended: found.suspended,
+    };
+    Some((agent, found.headless))
+}
+
+/// Who lives in a pane of these processes.
+pub(crate) fn agent_in_tree(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<DetectedAgent> {
+    agent_with_mode(registry, tree).map(|(agent, _)| agent)
+}
+
+pub(crate) fn process_facts(process: &ProcessInfo) -> ProcessFacts<'_> {
+    ProcessFacts {
+        pid: process.pid,
+        ppid: process.ppid,
+        pgrp: process.pgrp,
+        tpgid: process.tpgid,
+        stopped: process.stopped,
+        zombie: process.zombie,
+        name: &process.name,
+        argv: &process.argv,
+        exe: process.exe.as_deref(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+    /// One pane whose foreground job can be changed, and how often it was looked at.
+    #[derive(Default)]
+    struct Table {
+        group: AtomicU32,
+        looks: AtomicUsize,
+    }
+
+    impl ProcessTable for Table {
+        fn foreground_pgrp(&self, _: u32) -> Option<u32> {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            Some(self.group.load(Ordering::Relaxed))
+        }
+
+        fn start_time(&self, _: u32) -> Option<u64> {
+            None
+        }
+
+        fn trees(&self, roots: &[u32]) -> Vec<Option<PaneProcesses>> {
+            vec![None; roots.len()]
+        }
+
+        fn cwd(&self, _: u32) -> Option<PathBuf> {
+            None
+        }
+
+        fn environment_variable(&self, _: u32, _: &str) -> Option<std::ffi::OsString> {
+            None
+        }
+
+        fn wakeups(&self, _: u32) -> Option<u64> {
+            None
+        }
+
+        fn is_stopped(&self, _: u32) -> bool {
+            false
+        }
+    }
+
+    fn settled(now: Instant) -> PaneProcessWatch {
+        let far = now + Duration::from_secs(1000);
+        PaneProcessWatch {
+            foreground_group: Some(0),
+            check_interval: MAX_INTERVAL,
+            check_at: far,
+            ..PaneProcessWatch::new(1, 1, now)
+        }
+    }
+
+    /// The milliseconds at which it is looked at, woken only when it asks for it, until it finds something.
+    fn looks(
+        resident: &mut PaneProcessWatch,
+        table: &Table,
+        start: Instant,
+        mut before: impl FnMut(&mut PaneProcessWatch, u64),
+    ) -> Vec<u64> {
+        let mut times = Vec::new();
+        for ms in 0..20_000 {
+            let now = start + Duration::from_millis(ms);
+            before(resident, ms);
+            if resident.urgent_at().is_none_or(|at| now < at) {
+                continue;
+            }
+            let round = Duration::from_millis(ms / 300 * 300 + 300);
+            let (count, due) = (table.looks.load(Ordering::Relaxed), resident.is_due(table, now, start + round));
+            if table.looks.load(Ordering::Relaxed) > count {
+                times.push(ms);
+            }
+            if due {
+                break;
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn a_pane_that_stirred_is_looked_at_again_for_a_while() {
+        let (table, start) = (Table::default(), Instant::now());
+        let times = looks(&mut settled(start), &table, start, |resident, ms| {
+            if ms == 100 {
+                resident.note_activity();
+            }
+        });
+        assert_eq!(times, [100, 110, 130, 170, 250, 410, 730, 1370, 2650, 5210, 10_330]);
+    }
+
+    #[test]
+    fn a_job_that_was_slow_to_start_is_found() {
+        let (table, start) = (Table::default(), Instant::now());
+        let times = looks(&mut settled(start), &table, start, |resident, ms| match ms {
+            100 => resident.note_activity(),
+            900 => table.group.store(7, Ordering::Relaxed),
+            _ => {}
+        });
+        assert_eq!(times.last(), Some(&1370));
+    }
+
+    #[test]
+    fn a_new_job_is_looked_at_again_although_it_still_looks_like_its_shell() {
+        let (start, shell) = (Instant::now(), Some(ForegroundProcess { command: "sh".into(), cwd: None }));
+        let mut resident = settled(start);
+        let sighting = PaneProcess { pane: PaneId(1), pane_pid: 1, foreground: shell, agent: None };
+        resident.apply_sighting(&sighting, Some(1), start);
+        resident.check_interval = MAX_INTERVAL;
+        assert!(!resident.apply_sighting(&sighting, Some(2), start), "nothing to tell yet");
+        assert_eq!(resident.urgent_at(), Some(start + NEW_JOB_DELAY));
+    }
+
+    #[test]
+    fn a_pane_that_keeps_writing_is_looked_at_in_rounds() {
+        let (table, start) = (Table::default(), Instant::now());
+        let times = looks(&mut settled(start), &table, start, |resident, ms| {
+            if ms < 1000 && ms % 100 == 0 {
+                resident.note_activity();
+            }
+        });
+        assert_eq!(times, [0, 10, 30, 70, 150, 300, 600, 900, 1200, 2200, 4200, 8200]);
+    }
+}

@@ -1,0 +1,332 @@
+//! When a server is asked. As rarely as possible: each question costs its server time in proportion to all its panes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+/// Each listing earns a rest of this many times what it took. A few may follow each other before they take it: one
+/// change often brings several hints, and not all of them at once.
+const REST_FACTOR: u32 = 5;
+const MAX_LISTING_BURST: f64 = 3.0;
+const MIN_REST: Duration = Duration::from_millis(10);
+const MAX_REST: Duration = Duration::from_secs(1);
+
+/// The net is cast more rarely where a listing is dear: this much for each row of it.
+const RECONCILE_PER_ROW: Duration = Duration::from_millis(30);
+/// A server that runs because its panes write has most likely done nothing else.
+const RECONCILE_WRITING_FACTOR: u32 = 3;
+
+/// A pane that writes after it was quiet for this long is read at once, and again when its burst is over.
+const QUIET_AFTER: Duration = Duration::from_secs(3);
+const PROMPT_READS: u8 = 2;
+/// Such reads come a few at once, then this often.
+const READ_BURST: f64 = 8.0;
+const READS_PER_SECOND: f64 = 2.0;
+/// Panes that keep writing are read together, this often, and more rarely on a large server. No more often than the net is
+/// cast meanwhile: a listing reads them, too.
+const STEADY_READS: Duration = Duration::from_secs(6);
+const STEADY_READS_PER_ROW: Duration = Duration::from_millis(10);
+const PANES_PER_READ: usize = 64;
+
+/// How often the process table is asked what the server is doing. This costs the server nothing.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ServerWork {
+    List,
+    Read(Vec<u32>),
+}
+
+#[derive(Debug)]
+pub(super) struct ServerSchedule {
+    active: Duration,
+    idle: Duration,
+    rows: u32,
+    list_wanted: bool,
+    list_not_before: Instant,
+    list_credit: f64,
+    listed_at: Option<Instant>,
+    /// The next look that nobody asked for, and the time after it.
+    reconcile_at: Option<Instant>,
+    reconcile_interval: Duration,
+    writers: HashMap<u32, Writer>,
+    prompt: BTreeSet<u32>,
+    steady: BTreeSet<u32>,
+    steady_at: Instant,
+    read_credit: f64,
+    read_credit_at: Instant,
+    tick_at: Instant,
+}
+
+/// A pane that wrote a short time ago.
+#[derive(Debug)]
+struct Writer {
+    wrote_at: Instant,
+    prompt_reads: u8,
+}
+
+impl ServerSchedule {
+    pub(super) fn new(active: Duration, idle: Duration, now: Instant) -> Self {
+        Self {
+            active,
+            idle,
+            rows: 0,
+            list_wanted: true,
+            list_not_before: now,
+            list_credit: MAX_LISTING_BURST,
+            listed_at: None,
+            reconcile_at: None,
+            reconcile_interval: active,
+            writers: HashMap::new(),
+            prompt: BTreeSet::new(),
+            steady: BTreeSet::new(),
+            steady_at: now,
+            read_credit: READ_BURST,
+            read_credit_at: now,
+            tick_at: now + TICK,
+        }
+    }
+
+    /// Something is known to have changed.
+    pub(super) fn want_list(&mut self) {
+        self.list_wanted = true;
+        self.reconcile_interval = self.active;
+    }
+
+    /// This pane wrote.
+    pub(super) fn want_read(&mut self, pane: u32, now: Instant) {
+        let writer = self.writers.entry(pane).or_insert(Writer { wrote_at: now, prompt_reads: PROMPT_READS });
+        if now >= writer.wrote_at + QUIET_AFTER {
+            writer.prompt_reads = PROMPT_READS;
+        }
+        writer.wrote_at = now;
+        match writer.prompt_reads.checked_sub(1) {
+            Some(left) => {
+                writer.prompt_reads = left;
+                self.prompt.insert(pane);
+            }
+            None => {
+                self.steady.insert(pane);
+            }
+        }
+    }
+
+    /// The server has run without a hint of ours: look soon, but not too often.
+    pub(super) fn server_ran(&mut self, panes_write: bool, now: Instant) {
+        let least = if panes_write { self.active * RECONCILE_WRITING_FACTOR } else { self.active };
+        self.reconcile_interval = least.max(RECONCILE_PER_ROW * self.rows).min(self.idle);
+        let due = self.listed_at.map_or(now, |at| at + self.reconcile_interval);
+        self.reconcile_at = Some(self.reconcile_at.map_or(due, |at| at.min(due)));
+    }
+
+    /// Tries again after a failure.
+    pub(super) fn retry_in(&mut self, wait: Duration, now: Instant) {
+        self.list_wanted = true;
+        self.list_not_before = now + wait;
+    }
+
+    pub(super) fn listed(&mut self, rows: usize, took: Duration, now: Instant) {
+        self.rows = u32::try_from(rows).unwrap_or(u32::MAX);
+        self.rest(took, now);
+        self.list_wanted = false;
+        self.prompt.clear();
+        self.steady.clear();
+        self.writers.retain(|_, writer| now < writer.wrote_at + QUIET_AFTER);
+        self.listed_at = Some(now);
+        // Ever more rarely, and after the longest step not at all: a server that has not run has not changed.
+        self.reconcile_at = (self.reconcile_interval <= self.idle).then(|| now + self.reconcile_interval);
+        self.reconcile_interval = if self.reconcile_interval >= self.idle {
+            self.idle + TICK
+        } else {
+            (self.reconcile_interval * 2).min(self.idle)
+        };
+    }
+
+    fn rest(&mut self, took: Duration, now: Instant) {
+        let rest = (took * REST_FACTOR).clamp(MIN_REST, MAX_REST);
+        let since = self.listed_at.map_or(rest, |at| now.saturating_duration_since(at));
+        self.list_credit = (self.list_credit + since.div_duration_f64(rest)).min(MAX_LISTING_BURST) - 1.0;
+        self.list_not_before = now + rest.mul_f64((1.0 - self.list_credit).max(0.0)).max(MIN_REST);
+    }
+
+    /// What is due. Asking for it means doing it.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<ServerWork> {
+        let net = self.reconcile_at.is_some_and(|at| at <= now);
+        if (self.list_wanted || net) && self.list_not_before <= now {
+            return Some(ServerWork::List);
+        }
+        self.refill(now);
+        let prompt = !self.prompt.is_empty() && self.read_credit >= 1.0;
+        let steady = !self.steady.is_empty() && self.steady_at <= now;
+        if !prompt && !steady {
+            return None;
+        }
+        self.read_credit -= f64::from(u8::from(prompt));
+        self.steady_at = now + STEADY_READS.max(STEADY_READS_PER_ROW * self.rows);
+        Some(ServerWork::Read(self.take_panes()))
+    }
+
+    /// Those that keep writing come along with the others.
+    fn take_panes(&mut self) -> Vec<u32> {
+        let panes: BTreeSet<u32> = self.prompt.iter().chain(&self.steady).take(PANES_PER_READ).copied().collect();
+        self.prompt.retain(|pane| !panes.contains(pane));
+        self.steady.retain(|pane| !panes.contains(pane));
+        panes.into_iter().collect()
+    }
+
+    /// Whether a second has passed since the last time this was so.
+    pub(super) fn tick(&mut self, now: Instant) -> bool {
+        let due = self.tick_at <= now;
+        if due {
+            self.tick_at = now + TICK;
+        }
+        due
+    }
+
+    pub(super) fn wake_at(&self) -> Instant {
+        let list = self.list_wanted.then_some(self.list_not_before);
+        let net = self.reconcile_at.map(|at| at.max(self.list_not_before));
+        let missing = (1.0 - self.read_credit).max(0.0) / READS_PER_SECOND;
+        let prompt = (!self.prompt.is_empty()).then(|| self.read_credit_at + Duration::from_secs_f64(missing));
+        let steady = (!self.steady.is_empty()).then_some(self.steady_at);
+        [list, net, prompt, steady].into_iter().flatten().fold(self.tick_at, Instant::min)
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let gained = now.saturating_duration_since(self.read_credit_at).as_secs_f64() * READS_PER_SECOND;
+        self.read_credit = (self.read_credit + gained).min(READ_BURST);
+        self.read_credit_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(n: u64) -> Duration {
+        Duration::from_secs(n)
+    }
+
+    fn millis(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn pace(now: Instant) -> ServerSchedule {
+        ServerSchedule::new(secs(2), secs(30), now)
+    }
+
+    const QUICK: Duration = Duration::from_millis(2);
+
+    /// The times at which it lists within this time, looked at ten times a second.
+    fn lists(
+        pace: &mut ServerSchedule,
+        rows: usize,
+        length: Duration,
+        mut before: impl FnMut(&mut ServerSchedule, Instant),
+    ) -> Vec<u64> {
+        let start = pace.tick_at - TICK;
+        let mut times = Vec::new();
+        let mut now = start;
+        while now < start + length {
+            before(pace, now);
+            if pace.take_due(now) == Some(ServerWork::List) {
+                times.push((now - start).as_secs());
+                pace.listed(rows, QUICK, now);
+            }
+            now += millis(100);
+        }
+        times
+    }
+
+    #[test]
+    fn an_idle_server_is_looked_at_ever_more_rarely_and_then_not_at_all() {
+        let mut pace = pace(Instant::now());
+        assert_eq!(lists(&mut pace, 10, secs(600), |_, _| {}), [0, 2, 6, 14, 30, 60]);
+    }
+
+    #[test]
+    fn a_server_that_runs_is_looked_at_every_two_seconds() {
+        let mut pace = pace(Instant::now());
+        assert_eq!(lists(&mut pace, 10, secs(9), |pace, now| pace.server_ran(false, now)), [0, 2, 4, 6, 8]);
+    }
+
+    #[test]
+    fn one_that_runs_because_its_panes_write_or_that_is_large_is_looked_at_more_rarely() {
+        let mut writing = pace(Instant::now());
+        assert_eq!(lists(&mut writing, 10, secs(9), |pace, now| pace.server_ran(true, now)), [0, 6]);
+        let mut large = pace(Instant::now());
+        assert_eq!(lists(&mut large, 1000, secs(70), |pace, now| pace.server_ran(true, now)), [0, 6, 36, 66]);
+    }
+
+    #[test]
+    fn a_few_hints_are_followed_at_once_but_a_storm_of_them_is_not() {
+        let start = Instant::now();
+        let (mut pace, took) = (pace(start), millis(20));
+        let mut followed = Vec::new();
+        for n in 0..1000 {
+            let now = start + millis(n);
+            pace.want_list();
+            if pace.take_due(now) == Some(ServerWork::List) {
+                followed.push(n);
+                pace.listed(100, took, now);
+            }
+        }
+        assert_eq!(followed[..6], [0, 10, 20, 100, 200, 300]);
+        assert_eq!(followed.len(), 12);
+    }
+
+    #[test]
+    fn a_pane_that_was_quiet_is_read_at_once_and_when_its_burst_is_over() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        for (at, read) in [(100, true), (200, true), (300, false), (3400, true), (3500, true), (3600, false)] {
+            let now = start + millis(at);
+            pace.reconcile_at = None;
+            pace.steady.clear();
+            pace.want_read(1, now);
+            assert_eq!(pace.take_due(now), read.then(|| ServerWork::Read(vec![1])), "after {at} ms");
+        }
+    }
+
+    #[test]
+    fn panes_that_keep_writing_are_read_together_and_rarely() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        let mut reads = Vec::new();
+        for n in 0..200 {
+            let now = start + millis(n * 100);
+            pace.reconcile_at = None;
+            (1..=20).for_each(|pane| pace.want_read(pane, now));
+            if let Some(ServerWork::Read(panes)) = pace.take_due(now) {
+                assert_eq!(panes.len(), 20);
+                reads.push(n);
+            }
+        }
+        assert_eq!(reads, [0, 1, 61, 121, 181]);
+    }
+
+    #[test]
+    fn prompt_reads_have_a_limit() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        let reads = (0..300).filter(|n| {
+            let now = start + millis(n * 10);
+            pace.reconcile_at = None;
+            pace.want_read(u32::try_from(*n).unwrap_or_default(), now);
+            matches!(pace.take_due(now), Some(ServerWork::Read(_)))
+        });
+        assert_eq!(reads.count(), 13, "eight at once and five more in three seconds");
+    }
+
+    #[test]
+    fn a_read_waits_for_its_turn_without_waking_in_between() {
+        let start = Instant::now();
+        let mut pace = pace(start);
+        pace.listed(10, QUICK, start);
+        pace.read_credit = 0.0;
+        pace.want_read(3, start);
+        assert!(pace.wake_at() > start + millis(400), "the next read is half a second away");
+    }
+}

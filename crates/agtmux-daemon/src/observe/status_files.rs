@@ -1,0 +1,132 @@
+//! Files that agents keep about themselves.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agtmux_agents::{AgentRegistry, AgentStatusFile};
+use agtmux_core::ids::{AgentType, ProcessRef};
+use agtmux_tmux::platform::ProcessTable;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::agent_map::AgentMap;
+use super::signal_router::{HintSender, ObserverHint, SignalRouter, WatchGuard};
+
+/// More than any status has.
+const MAX_STATUS_BYTES: u64 = 64 << 10;
+
+struct AgentFile {
+    process: ProcessRef,
+    /// What was written before the agent's process began is about another one.
+    process_started_at: Option<Timestamp>,
+    path: PathBuf,
+    spec: AgentStatusFile,
+    watch: Option<WatchGuard>,
+    content: Option<Vec<u8>>,
+}
+
+/// The status files of one server's agents.
+#[derive(Default)]
+pub(super) struct AgentStatusFiles {
+    files: AgentMap<AgentFile>,
+}
+
+/// What a file said when it was read.
+pub(super) enum StatusFileChange {
+    Updated {
+        process: ProcessRef,
+        event_type: String,
+        payload: Value,
+    },
+    /// It was there, and no longer is.
+    Gone(ProcessRef),
+}
+
+impl AgentStatusFiles {
+    /// Follows the agents that were found. Gives back the panes whose files are worth a first look.
+    pub(super) fn follow<'a>(
+        &mut self,
+        found: impl Iterator<Item = (u32, &'a AgentType, ProcessRef)>,
+        registry: &AgentRegistry,
+        table: &dyn ProcessTable,
+    ) -> Vec<u32> {
+        self.files.follow(found, |agent_type, process| {
+            AgentFile::new(registry.status_file(agent_type.as_str())?, process, table)
+        })
+    }
+
+    /// Reads the file of this pane's agent; nothing if it never was there, is half written, says what it said before, or is
+    /// what another process has left behind.
+    pub(super) fn read(&mut self, pane: u32, board: &Arc<SignalRouter>, to: &HintSender) -> Option<StatusFileChange> {
+        let file = self.files.get_mut(pane)?;
+        file.watch(pane, board, to);
+        let Some((content, modified)) = read(&file.path) else {
+            return file.content.take().map(|_| StatusFileChange::Gone(file.process));
+        };
+        if file.content.as_ref() == Some(&content) {
+            return None;
+        }
+        let payload = serde_json::from_slice(&content).ok()?;
+        if !file.spec.is_about(&payload, (file.process.start, file.process_started_at), modified) {
+            return None;
+        }
+        file.content = Some(content);
+        Some(StatusFileChange::Updated { process: file.process, event_type: file.spec.event.clone(), payload })
+    }
+}
+
+impl AgentFile {
+    fn new(kept: &AgentStatusFile, process: ProcessRef, table: &dyn ProcessTable) -> Option<Self> {
+        let root = agent_file_root(kept.root_variable.as_deref(), &kept.root, process, table)?;
+        let path = root.join(kept.path.replace("{pid}", &process.pid.to_string()));
+        let began = process_started_at(process, table);
+        Some(Self { process, process_started_at: began, path, spec: kept.clone(), watch: None, content: None })
+    }
+
+    /// The directory may come into being only with the first agent.
+    fn watch(&mut self, pane: u32, board: &Arc<SignalRouter>, to: &HintSender) {
+        if self.watch.is_none()
+            && let Some(dir) = self.path.parent()
+        {
+            self.watch = board.watch_contents(dir, to, ObserverHint::AgentFileChanged(pane)).ok();
+        }
+    }
+}
+
+/// The directory in which an agent keeps its files: the one that it was started with, else the usual one.
+pub(super) fn agent_file_root(
+    variable: Option<&str>,
+    below_home: &str,
+    process: ProcessRef,
+    table: &dyn ProcessTable,
+) -> Option<PathBuf> {
+    let value = |name: &str| table.environment_variable(process.pid, name).filter(|value| !value.is_empty());
+    let usual = || Some(Path::new(&value("HOME").or_else(|| std::env::var_os("HOME"))?).join(below_home));
+    variable.and_then(value).map(PathBuf::from).or_else(usual).filter(|root| root.is_absolute())
+}
+
+/// When the process began, by the wall clock.
+pub(super) fn process_started_at(process: ProcessRef, table: &dyn ProcessTable) -> Option<Timestamp> {
+    table.started_at(process.pid).and_then(|at| Timestamp::try_from(at).ok())
+}
+
+/// A plain file of ours; nothing that could make us wait or lead elsewhere.
+pub(super) fn open_own_file(path: &Path) -> Option<(File, u64)> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let ours = metadata.is_file() && metadata.uid() == rustix::process::getuid().as_raw();
+    ours.then_some((file, metadata.len()))
+}
+
+/// What is in it, and when it was written.
+fn read(path: &Path) -> Option<(Vec<u8>, Option<Timestamp>)> {
+    let (file, _) = open_own_file(path).filter(|(_, length)| *length <= MAX_STATUS_BYTES)?;
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    let mut content = Vec::new();
+    file.take(MAX_STATUS_BYTES).read_to_end(&mut content).ok()?;
+    Some((content, modified.and_then(|at| Timestamp::try_from(at).ok())))
+}

@@ -1,0 +1,83 @@
+//! Agents that have lived, for whoever wants one back.
+
+use std::path::Path;
+
+use agtmux_core::ids::{Generation, PaneId, ServerKey, ServerName, TargetName, WindowId};
+use agtmux_core::refs::PaneRef;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+
+use super::rows::parse_column;
+
+/// The last that is known of a runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PastRuntime {
+    pub(crate) runtime_id: String,
+    pub(crate) agent_type: String,
+    pub(crate) generation: Generation,
+    pub(crate) epoch: u32,
+    pub(crate) has_ended: bool,
+    /// Its own session, and where it was then.
+    pub(crate) session: Option<String>,
+    pub(crate) cwd: Option<String>,
+    /// Names its pane and no other, as long as that pane is there.
+    pub(crate) pane_ref: Option<PaneRef>,
+}
+
+const SELECT: &str = "SELECT r.runtime_id, r.agent_type, r.server_pid, r.server_start, r.pane_epoch,
+           r.ended_at IS NOT NULL, a.native_session_id, a.cwd, r.target_id, r.server, r.pane_id, p.session_name, p.window_id
+    FROM runtimes r
+    LEFT JOIN agents a ON a.agent_id = r.agent_id
+    LEFT JOIN panes p ON (p.target_id, p.server, p.pane_id) = (r.target_id, r.server, r.pane_id)";
+
+pub(crate) fn by_id(path: &Path, runtime_id: &str) -> rusqlite::Result<Option<PastRuntime>> {
+    reader(path)?.query_row(&format!("{SELECT} WHERE r.runtime_id = ?1"), [runtime_id], past_runtime).optional()
+}
+
+/// The one that lived in this pane last.
+pub(crate) fn last_in(
+    path: &Path,
+    server: &ServerKey,
+    generation: Generation,
+    pane: PaneId,
+) -> rusqlite::Result<Option<PastRuntime>> {
+    let sql = format!(
+        "{SELECT} WHERE r.target_id = ?1 AND r.server = ?2 AND r.server_pid = ?3 AND r.server_start = ?4
+         AND r.pane_id = ?5 ORDER BY r.pane_epoch DESC LIMIT 1"
+    );
+    let of = params![
+        server.target.as_str(),
+        server.server.as_str(),
+        generation.pid,
+        generation.start_time,
+        pane.to_string()
+    ];
+    reader(path)?.query_row(&sql, of, past_runtime).optional()
+}
+
+fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {
+    let session_name: Option<String> = row.get(11)?;
+    let place = match session_name {
+        Some(session) => Some(PaneRef::Path {
+            target: TargetName::new(row.get::<_, String>(8)?).to_string(),
+            server: Some(ServerName::new(row.get::<_, String>(9)?).to_string()),
+            session,
+            window: parse_column::<WindowId>(row, 12)?,
+            pane: parse_column::<PaneId>(row, 10)?,
+        }),
+        None => None,
+    };
+    Ok(PastRuntime {
+        runtime_id: row.get(0)?,
+        agent_type: row.get(1)?,
+        generation: Generation { pid: row.get(2)?, start_time: row.get(3)? },
+        epoch: row.get(4)?,
+        has_ended: row.get(5)?,
+        session: row.get(6)?,
+        cwd: row.get(7)?,
+        pane_ref: place,
+    })
+}

@@ -1,0 +1,81 @@
+//! A host without an agtmux: its tmux is asked through a shell that stays open.
+
+use agtmux_api::VERSION;
+use agtmux_api::wire::EvidenceKind;
+use agtmux_core::fleet::TopologyUpdate;
+use agtmux_core::sanitize;
+use agtmux_core::target::TargetFault;
+use agtmux_tmux::host::{HostShell, REMOTE_COMMAND, ShellError};
+use agtmux_tmux::ssh::ConnectionSharing;
+use tokio::sync::mpsc;
+
+use super::connection_end::ConnectionEnd;
+use super::supervisor::Supervisor;
+use crate::observe::watch_agentless_host;
+use crate::remote_timeouts::hello_timeout;
+
+impl Supervisor {
+    /// Returns when the connection has ended, or with nothing when somebody wants another way to be tried.
+    pub(super) async fn run_shell(&mut self, because: &ConnectionEnd) -> Option<ConnectionEnd> {
+        let command = self.ssh.command(ConnectionSharing::Shared, REMOTE_COMMAND);
+        let shell = match HostShell::open(command, hello_timeout(self.health.health())).await {
+            Ok(shell) => shell,
+            Err(error) => return Some(connection_end(&error)),
+        };
+        self.health.record_success();
+        let (discovery, link, ahead) = (self.discovery.clone(), self.link.clone(), shell.clock_ahead_ms());
+        let (tell, mut answers) = mpsc::unbounded_channel();
+        let watch = watch_agentless_host(&discovery, self.target.clone(), shell, || {
+            let _ = tell.send(());
+        });
+        tokio::pin!(watch);
+        let mut is_first = true;
+        loop {
+            tokio::select! {
+                why = &mut watch => return Some(connection_end(&why)),
+                Some(()) = answers.recv() => {
+                    self.on_shell_answer(ahead, because, std::mem::take(&mut is_first)).await;
+                }
+                () = link.retry_requested() => return None,
+            }
+        }
+    }
+
+    /// The first answer of a connection is told in any case: somebody may wait for what comes of it.
+    async fn on_shell_answer(&mut self, ahead: i64, because: &ConnectionEnd, is_first: bool) {
+        let health = self.health.record_success();
+        let status = self.link.status();
+        if status.connected && status.health == health && !is_first {
+            return;
+        }
+        let (target, host, now) = (self.target.clone(), self.ssh.destination().to_owned(), self.clock.now());
+        if !status.connected {
+            tracing::info!(%target, why = because.message, "connected; its tmux is asked through a shell");
+            self.engine.apply_topology(TopologyUpdate::TargetOutage { target: target.clone(), outage: None }).await;
+        }
+        self.link.update_status(|status| {
+            status.since = if status.connected { status.since } else { now };
+            (status.health, status.connected, status.evidence) = (health, true, EvidenceKind::Screen);
+            (status.version, status.fault, status.message) = (None, None, None);
+            status.clock_ahead_ms = Some(ahead);
+            status.hint = Some(format!(
+                "{}, so only screens and processes are seen; install agtmux {VERSION} on {host}, then: \
+                 agtmux target connect {target}",
+                because.message
+            ));
+            status.attempts += 1;
+        });
+    }
+}
+
+fn connection_end(error: &ShellError) -> ConnectionEnd {
+    let fault = match error {
+        ShellError::Spawn(_) => TargetFault::Unreachable,
+        ShellError::Timeout { .. } => TargetFault::NoResponse,
+        ShellError::Unsupported(_) => TargetFault::NothingInstalled,
+        ShellError::Closed(_) | ShellError::OutputTooLarge(_) => TargetFault::Disconnected,
+    };
+    let text = error.to_string();
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    ConnectionEnd::new(fault, sanitize::for_terminal(&last.chars().take(300).collect::<String>()))
+}

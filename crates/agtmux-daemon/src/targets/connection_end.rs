@@ -1,0 +1,79 @@
+//! Why a conversation with a host ended, by what ssh, or whatever it ran there, left behind.
+
+use std::process::ExitStatus;
+
+use agtmux_core::sanitize;
+use agtmux_core::target::TargetFault;
+
+const NOT_FOUND: i32 = 127;
+const SSH_FAILED: i32 = 255;
+const WRONG_USAGE: i32 = 2;
+/// How agtmux ends whose daemon is another version.
+const OTHER_VERSION: i32 = 4;
+
+/// Why a conversation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ConnectionEnd {
+    pub(super) fault: TargetFault,
+    pub(super) message: String,
+}
+
+impl ConnectionEnd {
+    pub(super) fn new(fault: TargetFault, message: impl Into<String>) -> Self {
+        Self { fault, message: message.into() }
+    }
+}
+
+pub(super) fn classify_exit(status: Option<ExitStatus>, said: &str) -> ConnectionEnd {
+    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let words = sanitize::for_terminal(&last.chars().take(300).collect::<String>());
+    let or = |otherwise: &str| if words.is_empty() { otherwise.to_owned() } else { words.clone() };
+    match status.and_then(|status| status.code()) {
+        Some(SSH_FAILED) => {
+            let refused = ["Permission denied", "Host key verification failed", "Too many authentication failures"];
+            let fault = if refused.iter().any(|words| said.contains(words)) {
+                TargetFault::LoginRefused
+            } else {
+                TargetFault::Unreachable
+            };
+            ConnectionEnd::new(fault, or("ssh could not connect"))
+        }
+        Some(NOT_FOUND) => ConnectionEnd::new(TargetFault::NothingInstalled, "agtmux is not installed there"),
+        Some(OTHER_VERSION) => {
+            let first =
+                said.lines().find(|line| !line.trim().is_empty()).unwrap_or("the daemon there is another version");
+            let first: String = first.trim_start_matches("agtmux: ").chars().take(300).collect();
+            ConnectionEnd::new(TargetFault::VersionMismatch, sanitize::for_terminal(&first))
+        }
+        Some(WRONG_USAGE) if said.contains("collect") => {
+            ConnectionEnd::new(TargetFault::VersionMismatch, "the agtmux there is too old to be asked from here")
+        }
+        _ => ConnectionEnd::new(TargetFault::Disconnected, or("the connection ended")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn ended(code: i32, said: &str) -> ConnectionEnd {
+        classify_exit(Some(ExitStatus::from_raw(code << 8)), said)
+    }
+
+    #[test]
+    fn the_end_of_ssh_tells_what_is_wrong() {
+        let refused = ended(255, "x\nme@vm1: Permission denied (publickey).\n");
+        assert_eq!(refused, ConnectionEnd::new(TargetFault::LoginRefused, "me@vm1: Permission denied (publickey)."));
+        assert_eq!(
+            ended(255, "ssh: connect to host vm1 port 22: No route to host\r\n").fault,
+            TargetFault::Unreachable
+        );
+        assert_eq!(ended(127, "sh: 1: exec: agtmux: not found").fault, TargetFault::NothingInstalled);
+        assert_eq!(ended(2, "error: unrecognized subcommand 'collect'").fault, TargetFault::VersionMismatch);
+        let old = ended(4, "agtmux: the daemon is version 0\n  try: agtmux daemon restart\n");
+        assert_eq!(old, ConnectionEnd::new(TargetFault::VersionMismatch, "the daemon is version 0"));
+        assert_eq!(ended(1, "\u{1b}[31mboom").message, sanitize::for_terminal("\u{1b}[31mboom"));
+        assert_eq!(classify_exit(None, ""), ConnectionEnd::new(TargetFault::Disconnected, "the connection ended"));
+    }
+}

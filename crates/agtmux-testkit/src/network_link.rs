@@ -1,0 +1,67 @@
+//! Links to hosts that can be cut: a network namespace behind each.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::TestHostOptions;
+
+/// A link to a namespace. Both go when it is dropped.
+#[derive(Debug)]
+pub struct NetworkLink {
+    name: String,
+    address: String,
+}
+
+fn ip(args: &[&str]) -> Result<(), String> {
+    let output = Command::new("ip").args(args).output().map_err(|error| error.to_string())?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+}
+
+impl NetworkLink {
+    /// Fails where one may not make any.
+    pub fn new() -> Result<Self, String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let n = (std::process::id() * 4 + COUNT.fetch_add(1, Ordering::SeqCst)) % 16_000;
+        let (name, outer, inner) = (format!("agt{n}"), format!("agto{n}"), format!("agti{n}"));
+        // From the block that is for such trials.
+        let net = format!("198.18.{}", n / 64);
+        let (ours, theirs) = (n % 64 * 4 + 1, n % 64 * 4 + 2);
+        ip(&["netns", "add", &name])?;
+        let link = Self { name: name.clone(), address: format!("{net}.{theirs}") };
+        ip(&["link", "add", &outer, "type", "veth", "peer", "name", &inner, "netns", &name])?;
+        ip(&["addr", "add", &format!("{net}.{ours}/30"), "dev", &outer])?;
+        ip(&["link", "set", &outer, "up"])?;
+        ip(&["-n", &name, "addr", "add", &format!("{}/30", link.address), "dev", &inner])?;
+        ip(&["-n", &name, "link", "set", &inner, "up"])?;
+        ip(&["-n", &name, "link", "set", "lo", "up"])?;
+        Ok(link)
+    }
+
+    /// The same host, at the other end of it.
+    pub fn place_behind(&self, options: TestHostOptions) -> TestHostOptions {
+        let within = ["ip", "netns", "exec", &self.name].map(str::to_owned).to_vec();
+        TestHostOptions { address: Some(self.address.clone()), command_prefix: within, ..options }
+    }
+
+    fn outer_interface(&self) -> String {
+        self.name.replacen("agt", "agto", 1)
+    }
+
+    /// No word comes through any more, neither that it is cut nor anything else.
+    #[track_caller]
+    pub fn cut(&self) {
+        ip(&["link", "set", &self.outer_interface(), "down"]).expect("it is ours");
+    }
+
+    #[track_caller]
+    pub fn restore(&self) {
+        ip(&["link", "set", &self.outer_interface(), "up"]).expect("it is ours");
+    }
+}
+
+impl Drop for NetworkLink {
+    fn drop(&mut self) {
+        let _ = ip(&["link", "del", &self.outer_interface()]);
+        let _ = ip(&["netns", "del", &self.name]);
+    }
+}

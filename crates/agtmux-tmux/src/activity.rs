@@ -1,0 +1,109 @@
+//! All panes, with what tells that one of them wrote or runs something else: for hosts where nothing else tells.
+
+use std::collections::HashMap;
+
+use crate::command::{Framing, TmuxCommand};
+use crate::input::SERVER_TIME;
+use crate::listing::{self, PANE, PANE_FIELDS, SERVER, SERVER_FIELDS, ServerListing, WINDOW, WINDOW_FIELDS};
+use crate::server::TmuxError;
+
+/// What changes when a pane does something. Its window's activity moves with every write of any of its panes, also where
+/// neither the cursor nor the history do, but only in whole seconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaneActivity {
+    /// Seconds, by the clock of the server.
+    pub window_activity: i64,
+    pub cursor: (u32, u32),
+    pub history_bytes: u64,
+    /// Whoever has its terminal, and where that is.
+    pub command: Vec<u8>,
+    pub cwd: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityListing {
+    pub listing: ServerListing,
+    pub activity: HashMap<u32, PaneActivity>,
+    /// The time at the server, in seconds.
+    pub clock: Option<i64>,
+}
+
+const FIELDS: [&str; 7] = [
+    "#{pane_id}",
+    "#{window_activity}",
+    "#{cursor_x}",
+    "#{cursor_y}",
+    "#{history_bytes}",
+    "#{pane_current_command}",
+    "#{pane_current_path}",
+];
+
+const ACTIVITY: char = 'u';
+const CLOCK: char = 't';
+
+pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
+    let window = framing.record(WINDOW, &WINDOW_FIELDS);
+    let panes = framing.record(PANE, &PANE_FIELDS) + &framing.record(ACTIVITY, &FIELDS);
+    let last = framing.record(CLOCK, &[SERVER_TIME]) + &framing.record(SERVER, &SERVER_FIELDS);
+    vec![
+        TmuxCommand::new("list-windows").arg("-a").arg("-F").arg(format!("{window}#{{P:{panes}}}")),
+        TmuxCommand::display(&last, None),
+    ]
+}
+
+pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ActivityListing, TmuxError> {
+    let listing = listing::parse_all(framing, answer)?;
+    let pulses = framing.records(ACTIVITY, answer).iter().filter_map(|fields| parse_activity(fields)).collect();
+    let clock = framing.records(CLOCK, answer).first().and_then(|fields| signed(fields.first()?));
+    Ok(ActivityListing { listing, activity: pulses, clock })
+}
+
+impl ActivityListing {
+    pub(crate) fn without_panes(listing: ServerListing) -> Self {
+        Self { listing, activity: HashMap::new(), clock: None }
+    }
+}
+
+fn parse_activity(fields: &[&[u8]]) -> Option<(u32, PaneActivity)> {
+    let &[pane, activity, x, y, history, command, cwd] = fields else { return None };
+    let pulse = PaneActivity {
+        window_activity: signed(activity)?,
+        cursor: (listing::parse_number(x)?, listing::parse_number(y)?),
+        history_bytes: signed(history).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        command: listing::truncate_text(command),
+        cwd: listing::truncate_text(cwd),
+    };
+    Some((listing::parse_id(b'%', pane)?, pulse))
+}
+
+fn signed(field: &[u8]) -> Option<i64> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_pulse_is_read_beside_its_pane() {
+        let framing = Framing::fresh();
+        let window = framing.record(WINDOW, &["$0", "@0", "0", "work", "edit", "1", "1"]);
+        let pane = framing.record(PANE, &["%3", "0", "42", "0", "", "", "/dev/pts/3", "a title"]);
+        let beat = framing.record(ACTIVITY, &["%3", "100", "7", "2", "605", "node", "/a\n%9 b"]);
+        let last = framing.record(CLOCK, &["101"]) + &framing.record(SERVER, &["9", "50", "3.3a"]);
+        let answer = format!("{window}{pane}{beat}\n{last}\n");
+        let seen = parse_all(&framing, answer.as_bytes()).expect("whole");
+        assert_eq!((seen.listing.rows.len(), seen.clock), (1, Some(101)));
+        let pulse = &seen.activity[&3];
+        assert_eq!((pulse.window_activity, pulse.cursor, pulse.history_bytes), (100, (7, 2), 605));
+        assert_eq!((pulse.command.as_slice(), pulse.cwd.as_slice()), (&b"node"[..], &b"/a\n%9 b"[..]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse_all(&Framing::fixed("a"), &bytes);
+        }
+    }
+}

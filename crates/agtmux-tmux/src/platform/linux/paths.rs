@@ -1,0 +1,139 @@
+//! Plain files and directories, watched for as long as somebody asks.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify::{ReadFlags, WatchFlags};
+
+use super::inotify::{Inotify, InotifyEvent, Wd};
+use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum PathKind {
+    File,
+    Dir,
+    /// A directory and what is written to the files in it.
+    Contents,
+}
+
+const ENTRIES: WatchFlags =
+    WatchFlags::CREATE.union(WatchFlags::DELETE).union(WatchFlags::MOVE).union(WatchFlags::ONLYDIR);
+
+impl PathKind {
+    fn flags(self) -> WatchFlags {
+        let own_end = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+        match self {
+            // A file that somebody holds open is unlinked without DELETE_SELF: only ATTRIB tells.
+            Self::File => own_end | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::OPEN,
+            Self::Dir => own_end | ENTRIES,
+            Self::Contents => own_end | ENTRIES | WatchFlags::MODIFY,
+        }
+    }
+
+    fn signal(self) -> fn(WatchToken) -> PlatformSignal {
+        match self {
+            Self::File => PlatformSignal::FileChanged,
+            Self::Dir | Self::Contents => PlatformSignal::DirChanged,
+        }
+    }
+}
+
+/// After one of these the path may name something else.
+const PATH_MAY_HAVE_CHANGED: ReadFlags = ReadFlags::DELETE_SELF
+    .union(ReadFlags::MOVE_SELF)
+    .union(ReadFlags::ATTRIB)
+    .union(ReadFlags::UNMOUNT)
+    .union(ReadFlags::IGNORED);
+
+struct WatchedPath {
+    kind: PathKind,
+    path: PathBuf,
+    tokens: Vec<WatchToken>,
+}
+
+#[derive(Default)]
+pub(super) struct PathWatches {
+    by_wd: HashMap<Wd, WatchedPath>,
+    by_token: HashMap<(PathKind, WatchToken), Wd>,
+}
+
+impl PathWatches {
+    pub(super) fn watch(
+        &mut self,
+        inotify: &Inotify,
+        kind: PathKind,
+        token: WatchToken,
+        path: &Path,
+    ) -> io::Result<()> {
+        let wd = add(inotify, kind, path)?;
+        if self.by_token.get(&(kind, token)) == Some(&wd) {
+            return Ok(());
+        }
+        self.unwatch_kind(inotify, kind, token);
+        let place = self.by_wd.entry(wd).or_insert_with(|| WatchedPath { kind, path: path.into(), tokens: Vec::new() });
+        place.tokens.push(token);
+        self.by_token.insert((kind, token), wd);
+        Ok(())
+    }
+
+    pub(super) fn unwatch(&mut self, inotify: &Inotify, token: WatchToken) {
+        for kind in [PathKind::File, PathKind::Dir, PathKind::Contents] {
+            self.unwatch_kind(inotify, kind, token);
+        }
+    }
+
+    fn unwatch_kind(&mut self, inotify: &Inotify, kind: PathKind, token: WatchToken) {
+        let Some(wd) = self.by_token.remove(&(kind, token)) else { return };
+        let Some(place) = self.by_wd.get_mut(&wd) else { return };
+        place.tokens.retain(|&other| other != token);
+        if place.tokens.is_empty() {
+            self.by_wd.remove(&wd);
+            inotify.remove(wd);
+        }
+    }
+
+    pub(super) fn on_event(&mut self, inotify: &Inotify, event: InotifyEvent, signals: &SignalSender) {
+        let Some(place) = self.by_wd.get(&event.wd) else { return };
+        signals.send_all(&place.tokens, place.kind.signal());
+        if event.flags.intersects(PATH_MAY_HAVE_CHANGED) {
+            self.rewatch(inotify, event.wd);
+        }
+    }
+
+    /// Events were lost, among them perhaps the end of a watch.
+    pub(super) fn rewatch_all(&mut self, inotify: &Inotify) {
+        for wd in self.by_wd.keys().copied().collect::<Vec<_>>() {
+            self.rewatch(inotify, wd);
+        }
+    }
+
+    /// Moves the watch to what the path names now. If it names nothing the watch ends.
+    fn rewatch(&mut self, inotify: &Inotify, old: Wd) {
+        let Some(place) = self.by_wd.remove(&old) else { return };
+        let found = add(inotify, place.kind, &place.path).ok();
+        if found != Some(old) {
+            inotify.remove(old);
+        }
+        for &token in &place.tokens {
+            match found {
+                Some(wd) => self.by_token.insert((place.kind, token), wd),
+                None => self.by_token.remove(&(place.kind, token)),
+            };
+        }
+        let Some(wd) = found else { return };
+        match self.by_wd.get_mut(&wd) {
+            Some(other) => other.tokens.extend(place.tokens),
+            None => drop(self.by_wd.insert(wd, place)),
+        }
+    }
+}
+
+fn add(inotify: &Inotify, kind: PathKind, path: &Path) -> io::Result<Wd> {
+    // The kernel checks directories itself; a terminal or a pipe must not be watched as if it were a file.
+    if kind == PathKind::File && !std::fs::metadata(path)?.is_file() {
+        let message = format!("{} is not a plain file", path.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    inotify.add(path, kind.flags())
+}

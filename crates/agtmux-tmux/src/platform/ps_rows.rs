@@ -1,0 +1,225 @@
+//! Reads what `ps` prints. Names and arguments come last on their lines and may be any bytes.
+
+/// What [`parse_row`] reads, on Linux, BSD and macOS. The time is that of `TZ=UTC0` and `LC_ALL=C`.
+pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
+/// What [`parse_args`] reads.
+pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
+
+/// One line of `ps -o pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PsRow {
+    pub(super) pid: u32,
+    pub(super) ppid: u32,
+    pub(super) pgrp: u32,
+    pub(super) tpgid: Option<u32>,
+    pub(super) stopped: bool,
+    pub(super) zombie: bool,
+    /// Seconds since 1970.
+    pub(super) start: u64,
+    pub(super) comm: Vec<u8>,
+}
+
+/// `None` for a line that is not a process: a warning, or the rest of a name with a newline in it.
+pub(super) fn parse_row(line: &[u8]) -> Option<PsRow> {
+    let mut fields = PsFields(line);
+    let pid = fields.number()?;
+    let ppid = fields.number()?;
+    let pgrp = fields.number()?;
+    let tpgid = fields.number::<i64>()?;
+    let state = *fields.word()?.first()?;
+    let start = fields.start()?;
+    Some(PsRow {
+        pid,
+        ppid,
+        pgrp,
+        tpgid: u32::try_from(tpgid).ok().filter(|&pgrp| pgrp > 0),
+        stopped: matches!(state, b'T' | b't'),
+        zombie: matches!(state, b'Z' | b'X'),
+        start,
+        comm: fields.rest(),
+    })
+}
+
+/// One line of `ps -o pid=,lstart=,args=`: pid, start, arguments.
+pub(super) fn parse_args(line: &[u8]) -> Option<(u32, u64, Vec<Vec<u8>>)> {
+    let mut fields = PsFields(line);
+    let (pid, start) = (fields.number()?, fields.start()?);
+    Some((pid, start, split_arguments(&fields.rest())))
+}
+
+/// At blanks: `ps` does not tell where an argument ends.
+pub(super) fn split_arguments(args: &[u8]) -> Vec<Vec<u8>> {
+    args.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// The same from a `ps` that does not know when a process began: `-o pid=,args=`, or whatever columns stand before the last
+/// one, which its first line then names. busybox has no way to leave that line out.
+pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let mut rows = lines(printed).peekable();
+    let is_word = |word: &&[u8]| !word.is_empty();
+    let header = rows.next_if(|line| line.trim_ascii().starts_with(b"PID"));
+    let before = header.map_or(1, |line| line.split(u8::is_ascii_whitespace).filter(is_word).count().saturating_sub(1));
+    let row = |line: &[u8]| {
+        let mut fields = PsFields(line);
+        let pid = fields.number()?;
+        (1..before).try_for_each(|_| fields.word().map(|_| ()))?;
+        Some((pid, fields.rest()))
+    };
+    rows.filter_map(row).collect()
+}
+
+pub(super) fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    printed.split(|&byte| byte == b'\n')
+}
+
+/// A start time as `ps -o lstart=` prints it, without the day of the week.
+pub(crate) fn format_start(start: u64) -> Option<String> {
+    let days = i64::try_from(start / 86_400).ok()?;
+    let clock = start % 86_400;
+    // Counted from a March, as below.
+    let since_march = days + 719_468;
+    let (era, of_era) = (since_march.div_euclid(146_097), since_march.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = usize::try_from((shifted + 2) % 12).ok()?;
+    let year = year_of_era + era * 400 + i64::from(month < 2);
+    let name = MONTHS.get(month)?;
+    Some(format!("{name} {day} {:02}:{:02}:{:02} {year}", clock / 3600, clock / 60 % 60, clock % 60))
+}
+
+struct PsFields<'a>(&'a [u8]);
+
+impl<'a> PsFields<'a> {
+    fn word(&mut self) -> Option<&'a [u8]> {
+        let line = self.0.trim_ascii_start();
+        let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+        let (word, rest) = line.split_at(end);
+        self.0 = rest;
+        (!word.is_empty()).then_some(word)
+    }
+
+    fn number<T: std::str::FromStr>(&mut self) -> Option<T> {
+        std::str::from_utf8(self.word()?).ok()?.parse().ok()
+    }
+
+    /// `Mon Jul 14 09:10:25 2025`; some systems put the day before the month.
+    fn start(&mut self) -> Option<u64> {
+        self.word()?;
+        let (first, second) = (self.word()?, self.word()?);
+        let (month, day) = match month(first) {
+            Some(month) => (month, number(second)?),
+            None => (month(second)?, number(first)?),
+        };
+        let mut clock = self.word()?.split(|&byte| byte == b':').map(number);
+        let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+        let year: i64 = self.number()?;
+        let seconds = ((days_since_1970(year, month, day)? * 24 + hour) * 60 + minute) * 60 + second;
+        u64::try_from(seconds).ok()
+    }
+
+    fn rest(self) -> Vec<u8> {
+        self.0.trim_ascii().to_vec()
+    }
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    std::str::from_utf8(digits).ok()?.parse().ok().filter(|number| (0..=9999).contains(number))
+}
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+fn month(name: &[u8]) -> Option<i64> {
+    let index = MONTHS.iter().position(|month| month.as_bytes() == name)?;
+    i64::try_from(index).ok()
+}
+
+/// Counts from a March, so that the leap day is the last of its year.
+fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1970..=9999).contains(&year) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let months_since_march = (month + 10) % 12;
+    let year = if month < 2 { year - 1 } else { year };
+    let days_before_month = (153 * months_since_march + 2) / 5;
+    let days_before_year = 365 * year + year / 4 - year / 100 + year / 400;
+    Some(days_before_year + days_before_month + day - 719_469)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn reads_a_row() {
+        let row = parse_row(b"  812   1  812    -1 Ss   Mon Jul 14 09:10:25 2025 my shell\n").expect("a whole row");
+        assert_eq!((row.pid, row.ppid, row.pgrp, row.tpgid), (812, 1, 812, None));
+        assert_eq!((row.stopped, row.zombie, row.start), (false, false, 1_752_484_225));
+        assert_eq!(row.comm, b"my shell");
+    }
+
+    #[test]
+    fn knows_stopped_processes_zombies_and_the_foreground() {
+        let state = |state: &str| {
+            let line = format!("5 4 5 77 {state} Tue Feb 29 23:59:59 2000 x");
+            parse_row(line.as_bytes()).map(|row| (row.stopped, row.zombie, row.tpgid, row.start))
+        };
+        assert_eq!(state("T+"), Some((true, false, Some(77), 951_868_799)));
+        assert_eq!(state("Z"), Some((false, true, Some(77), 951_868_799)));
+    }
+
+    #[test]
+    fn reads_the_day_before_the_month_too() {
+        let args = parse_args(b"7 Thu  1 Jan 00:00:01 1970 sh -c  'a b'").expect("a whole row");
+        assert_eq!(args, (7, 1, vec![b"sh".to_vec(), b"-c".to_vec(), b"'a".to_vec(), b"b'".to_vec()]));
+    }
+
+    #[test]
+    fn commands_are_read_with_and_without_a_first_line() {
+        let words = |text: &str| text.as_bytes().to_vec();
+        let plain = parse_commands(b"   12 sh -c x\n  999 node  /bin/claude\n");
+        assert_eq!(plain, [(12, words("sh -c x")), (999, words("node  /bin/claude"))]);
+        let busybox = parse_commands(b"PID   COMMAND\n    1 init\n   12 sh -c x\n");
+        assert_eq!(busybox, [(1, words("init")), (12, words("sh -c x"))]);
+        let small = parse_commands(b"  PID USER       VSZ STAT COMMAND\n   12 root      1600 S    sh -c x\n");
+        assert_eq!(small, [(12, words("sh -c x"))]);
+        assert_eq!(parse_commands(b"ps: bad usage\n"), []);
+    }
+
+    #[test]
+    fn a_start_is_shown_as_it_is_read() {
+        assert_eq!(format_start(1_752_484_225).as_deref(), Some("Jul 14 09:10:25 2025"));
+        assert_eq!(format_start(951_868_799).as_deref(), Some("Feb 29 23:59:59 2000"));
+    }
+
+    #[test]
+    fn what_is_no_row_is_none() {
+        for line in
+            ["", "ps: warning", "1 2 3", "1 2 3 4 S Mon Jul 99 09:10:25 2025 x", "-1 2 3 4 S Mon Jul 1 1:1:1 2025 x"]
+        {
+            assert_eq!(parse_row(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_tolerated(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (parse_row(&bytes), parse_args(&bytes), parse_commands(&bytes));
+        }
+
+        #[test]
+        fn every_start_is_read_as_it_was_shown(start in 0_u64..250_000_000_000) {
+            let line = format!("5 Tue {} x", format_start(start).expect("a date"));
+            prop_assert_eq!(parse_args(line.as_bytes()).map(|(_, read, _)| read), Some(start));
+        }
+
+        #[test]
+        fn any_name_survives(name in "[^ \t\n\x0b\x0c\r]([^\n\r]*[^ \t\n\x0b\x0c\r])?") {
+            let line = format!("5 4 5 77 S Tue Feb 29 23:59:59 2000 {name}");
+            prop_assert_eq!(parse_row(line.as_bytes()).map(|row| row.comm), Some(name.into_bytes()));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A session with tasks, and somebody who follows what is told of them.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use agtmux_testkit::{ChildGuard, TestWorld, wait_for};
+use serde_json::Value;
+
+use crate::poller::TaskPoller;
+
+const SESSION: &str = "pi-bench-1";
+/// Tasks that only are there.
+const BACKGROUND_TASKS: usize = 10;
+const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub(crate) struct TaskSessionBench {
+    pub(crate) poller: TaskPoller,
+    events: Receiver<(Instant, Value)>,
+    _follower: ChildGuard,
+    world: TestWorld,
+}
+
+impl TaskSessionBench {
+    pub(crate) fn start() -> Self {
+        let world = TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"));
+        let made = world.command("mkfifo").arg(world.home().join("fifo")).status();
+        assert!(made.is_ok_and(|status| status.success()), "a fifo can be made");
+        for n in 0..BACKGROUND_TASKS {
+            run(&world, &["run", &format!("idle-{n}"), "--", "exec sleep 100000"]);
+        }
+        let (sender, told) = channel();
+        let mut follow = task(&world, &["events", "--follow", "--json"]);
+        let mut follower = ChildGuard::start(follow.stdout(Stdio::piped()));
+        let lines = BufReader::new(follower.stdout.take().expect("piped")).lines();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let now = Instant::now();
+                let Ok(event) = serde_json::from_str(&line) else { continue };
+                if sender.send((now, event)).is_err() {
+                    return;
+                }
+            }
+        });
+        let poller = TaskPoller::start(world.tmux("default"), SESSION);
+        let scene = Self { poller, events: told, _follower: follower, world };
+        scene.wait_for_follower();
+        scene
+    }
+
+    /// The follower has to be there before anything is measured.
+    fn wait_for_follower(&self) {
+        for n in 0.. {
+            run(&self.world, &["run", &format!("first-{n}"), "--", "exit 0"]);
+            if self.events.recv_timeout(Duration::from_secs(1)).is_ok() {
+                return;
+            }
+            assert!(n < 20, "nothing is told");
+        }
+    }
+
+    /// Gives its window, once it runs.
+    pub(crate) fn launch(&self, name: &str, command: &str) -> String {
+        let started: Value =
+            serde_json::from_str(&run(&self.world, &["run", "--json", name, "--", command])).expect("JSON");
+        let window = started["window_id"].as_str().expect("a window").to_owned();
+        self.wait_for_event(&window, "started");
+        // What a launch brings with it is over when its pane is known to run.
+        wait_for("it is listed", EVENT_TIMEOUT, || {
+            let listed = self.world.agtmux().args(["list", "panes", "--json"]).output().expect("agtmux runs");
+            let listing: Value = serde_json::from_slice(&listed.stdout).ok()?;
+            let runs = |item: &Value| item["name"] == name && item["state"] == "running";
+            listing["items"].as_array()?.iter().any(runs).then_some(())
+        });
+        window
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        // Opening waits until the task reads.
+        let mut fifo = fs::OpenOptions::new().write(true).open(self.world.home().join("fifo")).expect("the fifo opens");
+        fifo.write_all(text.as_bytes()).expect("it is read");
+    }
+
+    /// When this was told.
+    pub(crate) fn wait_for_event(&self, window: &str, kind: &str) -> Instant {
+        let until = Instant::now() + EVENT_TIMEOUT;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let (at, event) =
+                self.events.recv_timeout(left).unwrap_or_else(|_| panic!("no '{kind}' of {window} was told"));
+            if event["window_id"] == window && event["type"] == kind {
+                return at;
+            }
+        }
+    }
+
+    pub(crate) fn stop_task(&self, window: &str) {
+        run(&self.world, &["stop", window, "--window"]);
+    }
+}
+
+fn task(world: &TestWorld, args: &[&str]) -> Command {
+    let mut command = world.agtmux();
+    command.arg("task").args(args).env("AGTMUX_SESSION", SESSION).current_dir(world.home());
+    command
+}
+
+fn run(world: &TestWorld, args: &[&str]) -> String {
+    let output = task(world, args).output().expect("agtmux runs");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,38 @@
+//! The agents that are known without asking the daemon: those of this build and the user's own.
+
+use std::path::Path;
+
+use agtmux_agents::{AgentRegistry, MAX_MANIFEST_BYTES, ManifestFile, UserManifests};
+use agtmux_api::files;
+use agtmux_api::paths::Paths;
+use agtmux_core::text;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::error::CliError;
+
+/// As the daemon would know them if it were started now.
+pub(crate) fn load() -> Result<AgentRegistry, CliError> {
+    // Without a home nobody has put a file there.
+    let Ok(paths) = Paths::from_env() else { return Ok(UserManifests::default().registry()) };
+    let dir = paths.agents_dir();
+    let found = files::read_dir_files(&dir, "toml", MAX_MANIFEST_BYTES)
+        .map_err(|error| CliError::io(&format!("read '{}'", dir.display()), error))?;
+    let files = found.into_iter().map(|file| ManifestFile { path: display_path(&file.path), text: file.text });
+    Ok(registry(files))
+}
+
+/// As they would be with this file alone.
+pub(crate) fn load_file(path: &Path, text: String) -> AgentRegistry {
+    registry([ManifestFile { path: display_path(path), text: Ok(text) }])
+}
+
+fn registry(files: impl IntoIterator<Item = ManifestFile>) -> AgentRegistry {
+    let mut user = UserManifests::default();
+    user.update(files);
+    user.registry()
+}
+
+/// A path as it stands in messages. Whatever prints it makes it safe.
+pub(crate) fn display_path(path: &Path) -> String {
+    text::from_bytes(path.as_os_str().as_bytes())
+}

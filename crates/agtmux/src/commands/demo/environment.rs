@@ -1,0 +1,158 @@
+//! A tmux server and a daemon of their own, in a directory of their own.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use agtmux_api::config::Config;
+use agtmux_api::paths::Paths;
+use tempfile::TempDir;
+
+use super::scripts::{self, DemoPane, PANES};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+
+const SESSION: &str = "demo";
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const REMOVED_VARIABLES: [&str; 3] = ["TMUX", "TMUX_PANE", "AGTMUX_NO_AUTOSTART"];
+
+#[derive(Debug)]
+pub(super) struct DemoEnvironment {
+    dir: TempDir,
+    exe: PathBuf,
+    tmux: PathBuf,
+    server: String,
+}
+
+impl DemoEnvironment {
+    pub(super) fn build() -> Result<Self, CliError> {
+        let fault = |error| CliError::io("set the demo up", error);
+        let config = Config::load(&Paths::from_env()?.config)?;
+        let world = Self {
+            dir: tempfile::Builder::new().prefix("agtmux-demo-").tempdir().map_err(fault)?,
+            exe: std::env::current_exe().map_err(fault)?,
+            tmux: config.tmux.program,
+            server: format!("agtmux-demo-{}", std::process::id()),
+        };
+        for sub in ["bin", "tmux", "state"] {
+            std::fs::create_dir(world.dir.path().join(sub)).map_err(fault)?;
+        }
+        scripts::write(&world.dir.path().join("bin"), &world.exe, std::process::id()).map_err(fault)?;
+        world.write_config().map_err(fault)?;
+        world.start_daemon()?;
+        world.start_panes()?;
+        world.wait_for_states()?;
+        Ok(world)
+    }
+
+    /// Nothing of the user's but the tmux program: their sockets are not part of the demo.
+    fn write_config(&self) -> std::io::Result<()> {
+        let mut config = toml_edit::DocumentMut::new();
+        config["tmux"] = toml_edit::table();
+        config["tmux"]["program"] = toml_edit::value(self.tmux.to_string_lossy().into_owned());
+        std::fs::write(self.dir.path().join("config.toml"), config.to_string())
+    }
+
+    pub(super) fn agtmux(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.exe);
+        command.args(args);
+        self.set_environment(&mut command);
+        command
+    }
+
+    fn set_environment(&self, command: &mut Command) {
+        let below = |name: &str| self.dir.path().join(name);
+        command
+            .env("TMUX_TMPDIR", below("tmux"))
+            .env("AGTMUX_CONFIG", below("config.toml"))
+            .env("AGTMUX_STATE_DIR", below("state"))
+            .env("AGTMUX_SOCKET", below("state/agtmuxd.sock"));
+        for name in REMOVED_VARIABLES {
+            command.env_remove(name);
+        }
+    }
+
+    fn tmux(&self, args: &[&OsStr]) -> Result<Output, CliError> {
+        let mut command = Command::new(&self.tmux);
+        command.args(["-L", &self.server, "-f", "/dev/null"]).args(args).stdin(Stdio::null());
+        self.set_environment(&mut command);
+        let output = command.output().map_err(|error| tmux_error(&self.tmux, &error))?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let message = CliMessage::new("tmux could not set the demo up");
+        Err(CliError::failed(message.because(String::from_utf8_lossy(&output.stderr).trim())))
+    }
+
+    fn start_panes(&self) -> Result<(), CliError> {
+        // High enough for every screen after the window was split a few times.
+        let size = ["-x", "120", "-y", "160"];
+        let mut last_window = None;
+        for pane in PANES {
+            let mut args: Vec<&str> = match last_window.replace(pane.window) {
+                None => [&["new-session", "-d", "-s", SESSION, "-n", pane.window], &size[..]].concat(),
+                Some(window) if window == pane.window => vec!["split-window", "-d", "-t", "=demo:"],
+                Some(_) => vec!["new-window", "-t", "=demo:", "-n", pane.window],
+            };
+            args.push("--");
+            self.start_pane(&args, pane)?;
+        }
+        // One pane without an agent, for `--all`.
+        let shell = ["split-window", "-d", "-t", "=demo:", "--", "/bin/sh"].map(OsStr::new);
+        self.tmux(&shell).map(|_| ())
+    }
+
+    fn start_pane(&self, args: &[&str], pane: &DemoPane) -> Result<(), CliError> {
+        let program = self.dir.path().join("bin").join(pane.script.name);
+        let first = pane.first.to_string();
+        let mut args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        args.extend([program.as_os_str(), OsStr::new(&first)]);
+        self.tmux(&args).map(|_| ())
+    }
+
+    /// Nobody wants to see how the first looks at the demo come in.
+    fn wait_for_states(&self) -> Result<(), CliError> {
+        let mut wanted: Vec<&str> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state.as_str()).collect();
+        wanted.sort_unstable();
+        let deadline = Instant::now() + READY_TIMEOUT;
+        loop {
+            let listed = self.agtmux(&["list", "panes", "--json"]).stderr(Stdio::null()).output();
+            let listed = listed.map_err(|error| CliError::io("look at the demo", error))?.stdout;
+            let listing: serde_json::Value = serde_json::from_slice(&listed).unwrap_or_default();
+            let items = listing["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let mut shown: Vec<&str> = items.iter().filter_map(|item| item["state"].as_str()).collect();
+            shown.sort_unstable();
+            if shown == wanted || Instant::now() >= deadline {
+                return Ok(());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn start_daemon(&self) -> Result<(), CliError> {
+        let output = self.agtmux(&["daemon", "start"]).output().map_err(|error| CliError::io("start agtmux", error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(CliError::failed(CliMessage::new("the demo's daemon did not start").because(said.trim())))
+    }
+}
+
+impl Drop for DemoEnvironment {
+    /// Each step on its own: what fails must not keep the rest from being cleaned up.
+    fn drop(&mut self) {
+        let _ = self.agtmux(&["daemon", "stop"]).output();
+        let _ = self.tmux(&[OsStr::new("kill-server")]);
+    }
+}
+
+fn tmux_error(program: &std::path::Path, error: &std::io::Error) -> CliError {
+    let message = CliMessage::new(format!("cannot run '{}': {error}", program.display()));
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return CliError::new(CliExit::Failed, message.hint("apt install tmux").hint("brew install tmux"));
+    }
+    CliError::new(CliExit::Failed, message)
+}

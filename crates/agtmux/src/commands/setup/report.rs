@@ -1,0 +1,76 @@
+//! What setup tells: a diff of each file, or the same as JSON.
+
+use std::path::{Path, PathBuf};
+
+use agtmux_api::SCHEMA_VERSION;
+use agtmux_core::sanitize;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use super::agents::SetupAgent;
+use super::plan::{FileChange, FileOutcome, FilePlan};
+
+const CONTEXT: usize = 3;
+
+pub(super) fn diff(path: &Path, change: &FileChange) -> String {
+    let name = |exists: bool| if exists { path.display().to_string() } else { "/dev/null".to_owned() };
+    let (before, after) = (change.before.as_deref().unwrap_or_default(), change.after.as_deref().unwrap_or_default());
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .context_radius(CONTEXT)
+        .header(&name(change.before.is_some()), &name(change.after.is_some()))
+        .to_string()
+}
+
+/// For a terminal: one heading per agent, then its files.
+pub(super) fn lines(agent: &SetupAgent, files: &[FilePlan], nothing: &str) -> Vec<String> {
+    let mut lines = vec![agent.title.to_owned()];
+    for file in files {
+        let path = sanitize::for_terminal(&file.path.display().to_string());
+        match &file.outcome {
+            FileOutcome::Nothing => lines.push(format!("  {path}: {nothing}")),
+            FileOutcome::Refused(why) => lines.push(format!("  {path}: refused, {}", sanitize::for_terminal(why))),
+            FileOutcome::Change(change) => {
+                // A tab is what it looks like here; everything else that a terminal would act on is not.
+                let shown = |line: &str| line.split('\t').map(sanitize::for_terminal).collect::<Vec<_>>().join("\t");
+                lines.extend(diff(&file.path, change).lines().map(|line| shown(line.trim_end_matches('\r'))));
+            }
+        }
+    }
+    lines
+}
+
+/// What happened to one file.
+#[derive(Debug, Default)]
+pub(super) struct FileResult {
+    pub(super) applied: bool,
+    pub(super) backup: Option<PathBuf>,
+    pub(super) error: Option<String>,
+}
+
+pub(super) fn document(reports: &[(&'static SetupAgent, Vec<(FilePlan, FileResult)>)], missing: &[&str]) -> Value {
+    let file = |(plan, done): &(FilePlan, FileResult)| {
+        let (action, diff, refusal) = match &plan.outcome {
+            FileOutcome::Nothing => ("none", None, None),
+            FileOutcome::Refused(why) => ("refused", None, Some(why.clone())),
+            FileOutcome::Change(change) => {
+                let action = match (&change.before, &change.after) {
+                    (None, _) => "create",
+                    (_, None) => "remove",
+                    _ => "change",
+                };
+                (action, Some(diff(&plan.path, change)), None)
+            }
+        };
+        json!({
+            "path": plan.path, "action": action, "diff": diff, "applied": done.applied, "backup": done.backup,
+            "error": done.error.clone().or(refusal),
+        })
+    };
+    let agent = |(agent, files): &(&'static SetupAgent, Vec<(FilePlan, FileResult)>)| json!({"agent": agent.name, "files": files.iter().map(file).collect::<Vec<_>>(), "next": agent.next});
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "agents": reports.iter().map(agent).collect::<Vec<_>>(),
+        "not_found": missing,
+    })
+}

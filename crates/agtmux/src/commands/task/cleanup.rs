@@ -1,0 +1,128 @@
+//! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`: only what agtmux has made is touched.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use agtmux_api::wire::{
+    TaskCleanupRequest, TaskEndReport, TaskRestartRequest, TaskSessionQuery, TaskStarted, TaskStopRequest,
+};
+use agtmux_core::sanitize;
+use clap::Args;
+
+use super::run::print_started;
+use super::session_args::{KeeperArgs, TaskSessionArgs};
+use crate::connect::{DaemonClient, parse};
+use crate::error::{CliError, CliExit};
+use crate::message::CliMessage;
+use crate::output;
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskStopArgs {
+    #[command(flatten)]
+    session: TaskSessionArgs,
+    /// The task, by its name or the id of its window
+    task: String,
+    /// Take its window away as well, at once
+    #[arg(long)]
+    window: bool,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskRestartArgs {
+    #[command(flatten)]
+    session: TaskSessionArgs,
+    #[command(flatten)]
+    keeper: KeeperArgs,
+    /// The task, by its name or the id of its window
+    task: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskPruneArgs {
+    #[command(flatten)]
+    session: TaskSessionArgs,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskKillAllArgs {
+    #[command(flatten)]
+    session: TaskSessionArgs,
+    /// Do not ask first
+    #[arg(long)]
+    yes: bool,
+    /// Print what came of it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn stop(args: TaskStopArgs) -> Result<CliExit, CliError> {
+    let TaskSessionQuery { session, socket } = args.session.resolve()?;
+    let action = TaskStopRequest { session, socket, task: args.task, window: args.window };
+    run_cleanup("/v1/tasks/stop", &action, args.json, "stopped").await
+}
+
+pub(crate) async fn restart(args: TaskRestartArgs) -> Result<CliExit, CliError> {
+    let TaskSessionQuery { session, socket } = args.session.resolve()?;
+    let action = TaskRestartRequest { session, socket, task: args.task, owner: args.keeper.pid()? };
+    let started: TaskStarted = parse(&DaemonClient::from_env()?.act("/v1/tasks/restart", &action).await?)?;
+    print_started(&started, args.json)?;
+    Ok(CliExit::Ok)
+}
+
+pub(crate) async fn prune_dead(args: TaskPruneArgs) -> Result<CliExit, CliError> {
+    let TaskSessionQuery { session, socket } = args.session.resolve()?;
+    run_cleanup("/v1/tasks/prune-dead", &TaskCleanupRequest { session, socket }, args.json, "removed").await
+}
+
+pub(crate) async fn kill_all(args: TaskKillAllArgs) -> Result<CliExit, CliError> {
+    let TaskSessionQuery { session, socket } = args.session.resolve()?;
+    if !args.yes && !confirmed(&session)? {
+        return Ok(CliExit::Failed);
+    }
+    run_cleanup("/v1/tasks/kill-all", &TaskCleanupRequest { session, socket }, args.json, "killed").await
+}
+
+async fn run_cleanup(path: &str, action: &impl serde::Serialize, json: bool, what: &str) -> Result<CliExit, CliError> {
+    let answer = DaemonClient::from_env()?.act(path, action).await?;
+    if json {
+        output::line(&answer)?;
+        return Ok(CliExit::Ok);
+    }
+    let ended: TaskEndReport = parse(&answer)?;
+    if !ended.exists {
+        CliMessage::new(format!("there is no session '{}', so there is nothing to do", ended.session)).print_stderr();
+        return Ok(CliExit::Ok);
+    }
+    let line = |task: &agtmux_api::wire::EndedTask| {
+        let how = match (task.exit_code, &task.signal) {
+            (Some(code), _) => format!(" (exit code {code})"),
+            (None, Some(signal)) => format!(" ({signal})"),
+            (None, None) => String::new(),
+        };
+        format!("{what} {} {}{how}", task.window_id, sanitize::for_terminal(&task.task))
+    };
+    output::lines(&ended.tasks.iter().map(line).collect::<Vec<_>>())?;
+    Ok(CliExit::Ok)
+}
+
+fn confirmed(session: &str) -> Result<bool, CliError> {
+    let asked = format!("end all tasks of '{}' and the session?", sanitize::for_terminal(session));
+    if !std::io::stdin().is_terminal() {
+        let message =
+            CliMessage::new(asked).because("nobody is there to confirm it").hint("agtmux task kill-all --yes");
+        return Err(CliError::new(CliExit::Usage, message));
+    }
+    eprint!("{asked} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+}

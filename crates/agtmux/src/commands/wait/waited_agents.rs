@@ -1,0 +1,177 @@
+//! Those that are waited for, and how far each has come.
+
+use std::collections::BTreeSet;
+
+use agtmux_api::wire::{ActionSnapshot, PaneIdentity, PaneItem, WatchEvent, WatchEventKind, WatchItem};
+use agtmux_core::state::State;
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitOutcome {
+    Reached,
+    Gone,
+    /// The time was up first.
+    TimedOut,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct WaitedAgent {
+    pub(super) reference: String,
+    pub(super) runtime_id: String,
+    pub(super) agent_type: String,
+    pub(super) pane_id: String,
+    /// The last that is known.
+    pub(super) state: Option<State>,
+    /// The wanted state that it was seen in.
+    pub(super) reached: Option<State>,
+    pub(super) gone: bool,
+    /// Where it is seen; a linked window shows it in several places.
+    panes: BTreeSet<PaneIdentity>,
+}
+
+impl WaitedAgent {
+    /// None where nobody lives.
+    pub(super) fn from_snapshot(reference: &str, seen: &ActionSnapshot) -> Option<Self> {
+        Some(Self {
+            reference: reference.to_owned(),
+            runtime_id: seen.runtime_id.clone()?,
+            agent_type: seen.agent_type.clone().unwrap_or_default(),
+            pane_id: seen.pane_id.clone(),
+            state: seen.state,
+            ..Self::default()
+        })
+    }
+
+    /// One that does not live any more.
+    pub(super) fn ended(reference: &str) -> Self {
+        let runtime_id = reference.trim_start_matches("runtime:").to_owned();
+        Self { reference: reference.to_owned(), runtime_id, gone: true, ..Self::default() }
+    }
+
+    pub(super) fn has_reached(&self) -> bool {
+        self.reached.is_some()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "ref": self.reference,
+            "runtime_id": self.runtime_id,
+            "agent_type": self.agent_type,
+            "pane_id": self.pane_id,
+            "state": self.state,
+            "reached": self.reached,
+            "gone": self.gone,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct WaitedAgents {
+    pub(super) agents: Vec<WaitedAgent>,
+    wanted: Vec<State>,
+}
+
+impl WaitedAgents {
+    pub(super) fn new(agents: Vec<WaitedAgent>, wanted: &[State]) -> Self {
+        let mut crowd = Self { agents: Vec::new(), wanted: wanted.to_vec() };
+        for mut agent in agents {
+            let state = agent.state.take();
+            set_state(&mut agent, state, &crowd.wanted);
+            // The same one may have been named twice.
+            if !crowd.agents.iter().any(|other| other.runtime_id == agent.runtime_id) {
+                crowd.agents.push(agent);
+            }
+        }
+        crowd
+    }
+
+    /// All that lives now. Whoever is missing is gone.
+    pub(super) fn update_from_list(&mut self, items: &[PaneItem]) {
+        for agent in &mut self.agents {
+            let seen: Vec<&PaneItem> =
+                items.iter().filter(|item| item.runtime_id.as_deref() == Some(&agent.runtime_id)).collect();
+            agent.panes = seen.iter().map(|item| item.identity.clone()).collect();
+            match seen.first() {
+                Some(item) => set_state(agent, item.state, &self.wanted),
+                None => (agent.gone, agent.state) = (true, None),
+            }
+        }
+    }
+
+    pub(super) fn apply_event(&mut self, event: &WatchEvent) {
+        let Some(WatchItem::Pane(item)) = &event.item else { return };
+        for agent in &mut self.agents {
+            if item.runtime_id.as_deref() == Some(&agent.runtime_id) {
+                agent.panes.insert(item.identity.clone());
+                set_state(agent, item.state, &self.wanted);
+            }
+        }
+    }
+
+    /// Whether somebody that is waited for may have left: only the list tells.
+    pub(super) fn needs_reread_after(&self, event: &WatchEvent) -> bool {
+        let Some(WatchItem::Pane(item)) = &event.item else { return false };
+        let concerns = |agent: &WaitedAgent| {
+            let its_own = item.runtime_id.as_deref() == Some(&agent.runtime_id);
+            let its_place = agent.panes.contains(&item.identity);
+            if its_own { event.kind == WatchEventKind::Remove } else { its_place }
+        };
+        self.agents.iter().any(|agent| !agent.gone && concerns(agent))
+    }
+
+    /// None as long as there is something to wait for.
+    pub(super) fn outcome(&self, any: bool) -> Option<WaitOutcome> {
+        let mut there = self.agents.iter().map(WaitedAgent::has_reached);
+        let reached = if any { there.any(|is| is) } else { there.all(|is| is) };
+        let mut lost = self.agents.iter().map(|agent| agent.gone && !agent.has_reached());
+        let gone = if any { lost.all(|is| is) } else { lost.any(|is| is) };
+        match (reached, gone) {
+            (true, _) => Some(WaitOutcome::Reached),
+            (false, true) => Some(WaitOutcome::Gone),
+            (false, false) => None,
+        }
+    }
+}
+
+fn set_state(agent: &mut WaitedAgent, state: Option<State>, wanted: &[State]) {
+    agent.state = state;
+    agent.reached = agent.reached.or(state.filter(|state| wanted.contains(state)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(id: &str, state: State) -> WaitedAgent {
+        WaitedAgent { runtime_id: id.into(), state: Some(state), ..WaitedAgent::default() }
+    }
+
+    fn crowd(states: &[State]) -> WaitedAgents {
+        let agents = states.iter().enumerate().map(|(n, state)| agent(&n.to_string(), *state)).collect();
+        WaitedAgents::new(agents, &[State::Idle, State::Completed])
+    }
+
+    #[test]
+    fn one_is_enough_for_any_and_each_is_needed_for_all() {
+        let both = crowd(&[State::Idle, State::Running]);
+        assert_eq!((both.outcome(true), both.outcome(false)), (Some(WaitOutcome::Reached), None));
+        assert_eq!(crowd(&[State::Idle, State::Completed]).outcome(false), Some(WaitOutcome::Reached));
+    }
+
+    #[test]
+    fn one_that_is_gone_ends_the_wait_for_all_and_not_for_any() {
+        let mut both = crowd(&[State::Running, State::Running]);
+        both.agents[0].gone = true;
+        assert_eq!((both.outcome(true), both.outcome(false)), (None, Some(WaitOutcome::Gone)));
+        both.agents[1].gone = true;
+        assert_eq!(both.outcome(true), Some(WaitOutcome::Gone));
+    }
+
+    #[test]
+    fn one_that_was_there_and_left_has_been_there() {
+        let mut one = crowd(&[State::Idle]);
+        one.update_from_list(&[]);
+        assert!(one.agents[0].gone);
+        assert_eq!(one.outcome(false), Some(WaitOutcome::Reached));
+    }
+}

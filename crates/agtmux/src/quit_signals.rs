@@ -1,0 +1,31 @@
+//! The signals that end a long-running command, so that it can tidy up first.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::{CliError, CliExit};
+
+#[derive(Debug)]
+pub(crate) struct QuitSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl QuitSignals {
+    pub(crate) fn new() -> Result<Self, CliError> {
+        let on = |kind| signal(kind).map_err(|error| CliError::io("listen for signals", error));
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+            hang_up: on(SignalKind::hangup())?,
+        })
+    }
+
+    pub(crate) async fn received(&mut self) -> CliExit {
+        tokio::select! {
+            _ = self.interrupt.recv() => CliExit::Interrupted,
+            _ = self.terminate.recv() => CliExit::Terminated,
+            _ = self.hang_up.recv() => CliExit::Terminated,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! A private place with one real agent in it: tmux, daemon, watch log, mock model.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use agtmux_testkit::model::MockModel;
+use agtmux_testkit::{TestTmuxServer, TestWorld, process};
+use rustix::process::Signal;
+
+use super::agents::{ASKED_TOOL, AgentWorkspace, ConformanceAgent, FREE_TOOL, LaunchMode};
+use super::hooks;
+use super::options::PaneSize;
+use super::poll_until;
+use super::screen_pattern::AgentScreen;
+use super::states::EvidenceMode;
+use super::watch::WatchLog;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Nothing listens there: what is not for loopback fails at once.
+const CLOSED_PROXY: &str = "http://127.0.0.1:9";
+
+/// Says that it began, takes its time, and says that it has ended.
+const TOOL: &str = "#!/bin/sh\ntouch \"${0##*/}.began\"\nsleep \"$1\"\necho tool ended\n";
+
+pub(crate) struct AgentSandbox {
+    pub(crate) watch: WatchLog,
+    pub(crate) model: MockModel,
+    pub(crate) server: TestTmuxServer,
+    pub(crate) pane: String,
+    pub(crate) workspace: AgentWorkspace,
+    pub(crate) hook_payload_dir: Option<PathBuf>,
+    shell: u32,
+    world: TestWorld,
+}
+
+/// The binary under test: the one of this build, or another that was named.
+fn agtmux_binary() -> PathBuf {
+    let named = std::env::var_os("AGTMUX_CONFORMANCE_AGTMUX").filter(|path| !path.is_empty());
+    named.map_or_else(|| env!("CARGO_BIN_EXE_agtmux").into(), PathBuf::from)
+}
+
+pub(crate) struct SandboxOptions<'a> {
+    pub(crate) agent: &'a dyn ConformanceAgent,
+    pub(crate) program_dirs: &'a [PathBuf],
+    pub(crate) mode: EvidenceMode,
+    pub(crate) trusted: bool,
+    pub(crate) size: PaneSize,
+    /// Whether hook payloads are kept.
+    pub(crate) save_hook_payloads: bool,
+}
+
+impl AgentSandbox {
+    pub(crate) fn open(plan: &SandboxOptions<'_>) -> Self {
+        Self::open_with(plan, "")
+    }
+
+    /// With settings of agtmux, as dotted keys.
+    pub(crate) fn open_with(plan: &SandboxOptions<'_>, settings: &str) -> Self {
+        let world = TestWorld::with_agtmux(agtmux_binary());
+        write_settings(&world, settings);
+        let model = MockModel::new();
+        let project = world.dir().join("proj");
+        fs::create_dir(&project).expect("the world is writable");
+        for tool in [FREE_TOOL, ASKED_TOOL] {
+            write_program(&world, &project.join(tool), TOOL);
+        }
+        let kept_hooks =
+            (plan.save_hook_payloads && plan.mode == EvidenceMode::Hooks).then(|| world.dir().join("kept-hooks"));
+        let place = AgentWorkspace {
+            home: world.home(),
+            project,
+            model_url: model.url(),
+            trusted: plan.trusted,
+            hook_payload_saver: kept_hooks.as_ref().map(|dir| hooks::write_payload_saver(&world, dir)),
+        };
+        plan.agent.prepare(&place);
+        if plan.mode == EvidenceMode::Hooks {
+            hooks::install_agtmux_hooks(&world, plan.agent);
+        }
+        let server = world.tmux("default");
+        let pane = open_shell(&server, plan, &place);
+        let shell = server.panes().iter().find(|row| row.pane_id == pane).expect("it was just made").pid;
+        start_daemon(&world);
+        let watch = WatchLog::start(&world, &pane);
+        poll_until(SOON, || (!watch.is_empty()).then_some(())).expect("the watch log begins with the pane");
+        Self { watch, model, server, pane, workspace: place, hook_payload_dir: kept_hooks, shell, world }
+    }
+
+    pub(crate) fn world(&self) -> &TestWorld {
+        &self.world
+    }
+
+    /// What a user sees now.
+    pub(crate) fn capture(&self) -> AgentScreen {
+        let said = "\u{1}#{pane_title}\u{1}#{pane_current_command}";
+        let asked = ["capture-pane", "-p", "-t", &self.pane, ";", "display-message", "-p", "-t", &self.pane, said];
+        let answer = self.server.try_run(&asked).unwrap_or_default();
+        let mut parts = answer.split('\u{1}');
+        let mut next = || parts.next().unwrap_or_default().to_owned();
+        AgentScreen { screen: next(), title: next(), command: next() }
+    }
+
+    /// The screen with its colours.
+    pub(crate) fn capture_with_colours(&self) -> Vec<u8> {
+        self.server.try_run_bytes(&["capture-pane", "-p", "-e", "-t", &self.pane]).unwrap_or_default()
+    }
+
+    /// Types into the shell.
+    pub(crate) fn launch(&self, agent: &dyn ConformanceAgent, how: &LaunchMode) {
+        self.type_text(&agent.launch(how));
+        self.press("Enter");
+    }
+
+    /// One paste, as a terminal brackets it.
+    pub(crate) fn paste(&self, text: &str) {
+        self.server.run(&["set-buffer", "-b", "typed", text]);
+        self.server.run(&["paste-buffer", "-p", "-d", "-b", "typed", "-t", &self.pane]);
+    }
+
+    pub(crate) fn type_text(&self, text: &str) {
+        self.server.run(&["send-keys", "-t", &self.pane, "-l", text]);
+    }
+
+    pub(crate) fn press(&self, key: &str) {
+        self.server.run(&["send-keys", "-t", &self.pane, key]);
+    }
+
+    /// What the shell waits for, and everything below it.
+    pub(crate) fn job_pids(&self) -> Vec<u32> {
+        process::descendants(self.shell)
+    }
+
+    /// From now on agents may not act, as is usual elsewhere.
+    pub(crate) fn forbid_agent_actions(&self) {
+        fs::write(self.world.config_file(), "").expect("the world is writable");
+        let (restarted, _, error) = self.run_agtmux(&["daemon", "restart"]);
+        assert!(restarted, "{error}");
+    }
+
+    /// The command under test, as a user of this room would run it.
+    pub(crate) fn agtmux_command(&self) -> Command {
+        self.world.agtmux()
+    }
+
+    /// Runs `agtmux` as a person would outside of tmux, and gives back whether it worked, and what it said.
+    pub(crate) fn run_agtmux(&self, args: &[&str]) -> (bool, String, String) {
+        let output = self.world.agtmux().args(args).output().expect("agtmux can be started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    }
+
+    /// What agtmux itself says about how it came to its judgement.
+    pub(crate) fn explain_output(&self) -> String {
+        let mut explain = self.world.agtmux();
+        explain.args(["explain", &self.pane]);
+        let output = explain.output().map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&output).into_owned()
+    }
+}
+
+impl Drop for AgentSandbox {
+    /// Agents can outlive their terminals; the world would take that for a leak of ours.
+    fn drop(&mut self) {
+        let daemons = self.world.daemons();
+        let is_agents = |pid: &u32| !daemons.contains(pid) && !is_tmux_or_agtmux(*pid);
+        let left = || self.world.processes().into_iter().filter(is_agents).collect::<Vec<u32>>();
+        poll_until(SOON, || {
+            let left = left();
+            left.iter().for_each(|pid| {
+                process::signal(*pid, Signal::KILL);
+            });
+            left.is_empty().then_some(())
+        });
+    }
+}
+
+fn is_tmux_or_agtmux(pid: u32) -> bool {
+    let argv = process::argv(pid);
+    let name = argv.first().and_then(|argv0| argv0.rsplit(|b| *b == b'/').next()).unwrap_or_default();
+    name.starts_with(b"tmux") || name.starts_with(b"agtmux")
+}
+
+fn open_shell(server: &TestTmuxServer, plan: &SandboxOptions<'_>, place: &AgentWorkspace) -> String {
+    let own = agtmux_binary();
+    let own = own.parent().expect("a program has a directory");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = plan.program_dirs.iter().cloned().chain([own.to_owned()]).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(dirs).expect("they were on a PATH, or have plain names");
+    let path = path.to_string_lossy();
+    let mut variables = vec![("PS1", "sh$ ".into()), ("COLORTERM", "truecolor".into())];
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+        variables.push((name, CLOSED_PROXY.into()));
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        variables.push((name, "127.0.0.1,localhost".into()));
+    }
+    variables.extend(plan.agent.environment(place));
+    let variables: Vec<String> = variables.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let (columns, rows, project) = (plan.size.0.to_string(), plan.size.1.to_string(), place.project.to_string_lossy());
+    let mut args = vec!["start-server", ";", "set-option", "-g", "default-terminal", "tmux-256color", ";"];
+    args.extend(["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", &columns, "-y", &rows]);
+    args.extend(["-s", "work", "-c", &*project]);
+    args.extend(variables.iter().flat_map(|variable| ["-e", variable.as_str()]));
+    // tmux gives a new pane the PATH of whoever asks for it, not the one that it is told to.
+    let shell = format!("PATH='{path}' exec sh -i");
+    args.push(&shell);
+    server.run(&args)
+}
+
+/// The tests may themselves be run by an agent, which may not send by itself.
+fn write_settings(world: &TestWorld, settings: &str) {
+    let file = world.config_file();
+    fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");
+    fs::write(file, format!("actions.allow_from_agents = true\n{settings}")).expect("the world is writable");
+}
+
+fn start_daemon(world: &TestWorld) {
+    let output = world.agtmux().args(["daemon", "start"]).output().expect("agtmux can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Not written in place: a process that another thread starts meanwhile would hold it open, and it could not be run.
+pub(crate) fn write_program(world: &TestWorld, path: &Path, text: &str) {
+    let draft = path.with_extension("draft");
+    fs::write(&draft, text).expect("the world is writable");
+    let install = world.command("install").args(["-m", "755"]).arg(&draft).arg(path).status();
+    assert!(install.is_ok_and(|status| status.success()), "{} can be made executable", path.display());
+    fs::remove_file(draft).expect("it is ours");
+}
+
+/// Takes the place of the tool that may be run without asking.
+pub(crate) fn write_tool(room: &AgentSandbox, text: &str) {
+    let path = room.workspace.project.join(FREE_TOOL);
+    fs::remove_file(&path).expect("it was there");
+    write_program(&room.world, &path, text);
+}

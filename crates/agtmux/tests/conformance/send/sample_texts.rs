@@ -1,0 +1,119 @@
+//! What is sent: small and large, plain and awkward, each different from all others.
+
+/// How the agent is expected to take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    /// As a prompt: the model gets it.
+    Prompt,
+    /// Many agents run what follows `!` as a shell command: looked for on the screen.
+    Bang,
+    /// Many agents take what follows `/` for a command of theirs: looked for on the screen.
+    Slash,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct SampleText {
+    pub(crate) text: String,
+    pub(crate) kind: TextKind,
+}
+
+/// After so many the kinds begin anew, with other sizes.
+pub(crate) const SAMPLE_KINDS: usize = 15;
+
+/// The texts from this number on, one of each sort in turn.
+pub(crate) fn sample(number: usize) -> SampleText {
+    let turn = number / SAMPLE_KINDS;
+    let mut kind = TextKind::Prompt;
+    let text = match number % SAMPLE_KINDS {
+        0 => format!("q{number:03}?"),
+        1 => format!("please look at file number {number} and tell me in one sentence what it is for"),
+        2 => format!("a statement of number {number} that ends like one in C;"),
+        3 => format!("number {number} ends with the sign that escapes the next one \\"),
+        4 => format!(
+            "{number} 日本語の文章を読んでください。\n絵文字 🦀👩‍👩‍👧‍👦🇯🇵 と e\u{301}a\u{308}o\u{302} n\u{303} 한국어\nдобрый день"
+        ),
+        5 => format!("--flag={number} -x - begins with a dash, as options do"),
+        6 => numbered_lines(number, 12 + turn, 60),
+        7 => {
+            kind = TextKind::Bang;
+            format!("!echo bang$((1000+{number}))")
+        }
+        8 => {
+            kind = TextKind::Slash;
+            format!("/nosuchcommand{number} with words behind it")
+        }
+        9 => numbered_lines(number, 400 - turn * 7, 47),
+        10 => long_line(number, 3000 + turn * 137),
+        11 => format!("what? is number {number}? why?? who? ??? and (which?) how?"),
+        12 => numbered_lines(number, 60 + turn * 5, 66),
+        13 => long_line(number, 20_000 - turn * 311),
+        _ => {
+            format!("number {number}\n\n  an indented line\n    and more:  two  blanks\n\n\nthe end of number {number}")
+        }
+    };
+    SampleText { text, kind }
+}
+
+/// Whether this is the text as the agent passes it on. What agents add and change by themselves, whoever typed it, was
+/// measured by pasting with tmux alone.
+pub(crate) fn arrived_unchanged(agent: &str, part: &str, text: &str) -> bool {
+    match agent {
+        // It composes what can be composed.
+        "claude" => part == COMPOSED.iter().fold(text.to_owned(), |text, (loose, one)| text.replace(loose, one)),
+        // It says what time it is before it.
+        "copilot" => part.split_once("</current_datetime>").is_some_and(|(_, rest)| rest.trim() == text),
+        // It puts a blank behind what it shows as one piece.
+        "opencode" => part == text || part.strip_suffix(' ') == Some(text),
+        // It reminds the model of its rules behind it.
+        "aider" => part.strip_prefix(text).is_some_and(|rest| rest.starts_with("\n\n# *SEARCH/REPLACE block* Rules:")),
+        _ => part == text,
+    }
+}
+
+const COMPOSED: [(&str, &str); 4] = [("e\u{301}", "é"), ("a\u{308}", "ä"), ("o\u{302}", "ô"), ("n\u{303}", "ñ")];
+
+/// So many lines of about this length.
+fn numbered_lines(number: usize, count: usize, length: usize) -> String {
+    let line = |n: usize| {
+        let mut line = format!("line {n} of text {number}:");
+        let mut word = n * 31 + number;
+        while line.len() < length {
+            word = (word * 7919 + 13) % 9973;
+            line += &format!(" w{word}");
+        }
+        line.truncate(length);
+        line.trim_end().to_owned()
+    };
+    (1..=count).map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// One line of so many bytes.
+fn long_line(number: usize, length: usize) -> String {
+    let mut text = format!("text {number} in one line:");
+    let mut word = number + 17;
+    while text.len() < length {
+        word = (word * 7919 + 13) % 99_991;
+        text += &format!(" v{word}");
+    }
+    text.truncate(length.max(1));
+    text.trim_end().to_owned() + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_sent_twice() {
+        let all: std::collections::HashSet<String> = (0..400).map(|number| sample(number).text).collect();
+        assert_eq!(all.len(), 400);
+    }
+
+    #[test]
+    fn they_are_as_small_and_as_large_as_they_should_be() {
+        let sizes: Vec<usize> = (0..SAMPLE_KINDS).map(|number| sample(number).text.len()).collect();
+        assert_eq!(sizes.iter().min(), Some(&5));
+        assert!(sizes.iter().max().is_some_and(|most| (20_000..20_200).contains(most)), "{sizes:?}");
+        assert_eq!(sample(9).text.lines().count(), 400);
+    }
+}

@@ -1,0 +1,67 @@
+//! Going to a pane of another host, by a real `ssh -t`.
+
+use std::thread;
+
+use agtmux_testkit::{TestHost, wait_for, wait_until};
+use serde_json::Value;
+
+use crate::agtmux::SOON;
+use crate::hub::{HubAgent, HubFixture, runtime_ref, skip_without_hosts};
+use crate::terminal::printed_on_terminal;
+
+fn start_remote_agent() -> (TestHost, HubAgent, Value, HubFixture) {
+    let hub = HubFixture::new();
+    let host = hub.host("vm1");
+    let agent = HubAgent::start(host.world(), "it's \\ odd $(x)");
+    let idle = hub.wait_for_state("vm1", &agent, "idle");
+    (host, agent, idle, hub)
+}
+
+#[test]
+fn a_terminal_becomes_a_client_of_the_tmux_there() {
+    if skip_without_hosts() {
+        return;
+    }
+    let (_host, agent, idle, hub) = start_remote_agent();
+    let printed = hub.agtmux(&["attach", &runtime_ref(&idle), "--print"]).text();
+    assert!(printed.contains("ssh") && printed.contains("vm1"), "{printed}");
+    let reference = runtime_ref(&idle);
+    let mut attach = hub.world.agtmux();
+    attach.args(["attach", &reference]);
+    let drawn = thread::scope(|scope| {
+        let drawn = scope.spawn(move || printed_on_terminal(&mut attach, 100));
+        wait_until("a client there", SOON, || !agent.server.client_pids().is_empty());
+        let shown = agent.server.run(&["list-clients", "-F", "#{pane_id}"]);
+        assert_eq!(shown, agent.pane);
+        agent.server.run(&["detach-client", "-a"]);
+        for client in agent.server.run(&["list-clients", "-F", "#{client_name}"]).lines() {
+            agent.server.run(&["detach-client", "-t", client]);
+        }
+        drawn.join().expect("it ends")
+    });
+    assert!(String::from_utf8_lossy(&drawn).contains("earlier"), "the pane was shown");
+    // Nobody is brought to a pane that is another one by now.
+    agent.server.run(&["respawn-pane", "-k", "-t", &agent.pane, "cat"]);
+    let words = printed.trim_end();
+    let stale = crate::agtmux::run(hub.world.command("sh").args(["-c", words]));
+    assert_ne!(stale.code, Some(0), "{stale:?}");
+    assert!(agent.server.client_pids().is_empty());
+}
+
+#[test]
+fn inside_of_tmux_a_window_is_opened() {
+    if skip_without_hosts() {
+        return;
+    }
+    let (_host, agent, idle, hub) = start_remote_agent();
+    let here = hub.world.tmux("default");
+    let go = format!("{} attach {}; cat", env!("CARGO_BIN_EXE_agtmux"), runtime_ref(&idle));
+    here.new_session("mine", &go);
+    wait_until("a client there", SOON, || !agent.server.client_pids().is_empty());
+    let window = wait_for("its window here", SOON, || {
+        let names = here.run(&["list-windows", "-t", "=mine", "-F", "#{window_name} #{window_id}"]);
+        names.lines().find_map(|line| line.strip_prefix("vm1 ")).map(str::to_owned).ok_or(names)
+    });
+    here.run(&["kill-window", "-t", &window]);
+    wait_until("the client's end", SOON, || agent.server.client_pids().is_empty());
+}
